@@ -1,0 +1,11 @@
+"""Django's entry to the mirror."""
+
+from django.apps import AppConfig
+
+
+class IngestReadonlyConfig(AppConfig):
+    name = "ingest_readonly"
+    verbose_name = "Index (read only)"
+
+    def ready(self) -> None:
+        from ingest_readonly import checks  # noqa: F401 (registers the checks)

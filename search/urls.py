@@ -1,0 +1,12 @@
+"""URLs under /api/. The schema and its page are public: they say nothing about the data."""
+
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView
+
+from search import views
+
+urlpatterns = [
+    path("search", views.SearchView.as_view(), name="search"),
+    path("schema", SpectacularAPIView.as_view(), name="schema"),
+    path("docs", views.DocsView.as_view(), name="docs"),
+]

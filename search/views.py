@@ -1,0 +1,84 @@
+"""The REST endpoint: reads a request, makes one call into the service, writes the answer."""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from csp.decorators import csp_update
+from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.utils.decorators import method_decorator
+from drf_spectacular.views import SpectacularSwaggerSplitView
+from drf_standardized_errors.handler import ExceptionHandler as StandardExceptionHandler
+from rest_framework.exceptions import APIException, ErrorDetail, ParseError, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from search import services
+from search.errors import IndexUnavailable, InvalidRequest, RankerUnavailable, SearchError
+from search.schema import describe_get, describe_post
+from search.serializers import SearchResponse, to_request
+from search.serializers.wire import StrictJSONParser, from_query_string
+
+# The code of each error that is not the client's fault and may pass.
+_UNAVAILABLE: Final[dict[type[SearchError], str]] = {
+    RankerUnavailable: "ranker_unavailable",
+    IndexUnavailable: "index_unavailable",
+}
+
+
+class SearchView(APIView):
+    """Search, with parameters in the query string or in a JSON body."""
+
+    # No OPTIONS: it would repeat the schema in another form.
+    http_method_names = ["get", "head", "post"]
+    parser_classes = [StrictJSONParser]
+
+    @describe_get
+    def get(self, request: Request) -> Response:
+        """Search for what the query string asks."""
+        return self._answer(from_query_string(request.META.get("QUERY_STRING", "")))
+
+    @describe_post
+    def post(self, request: Request) -> Response:
+        """Search for what the JSON body asks."""
+        if request.META.get("QUERY_STRING"):
+            raise ParseError("A POST takes its parameters in the body, not in the query string.")
+        return self._answer(cast(dict[str, object], request.data))
+
+    def _answer(self, parameters: Mapping[str, object]) -> Response:
+        result = services.search(request=to_request(parameters))
+        return Response(SearchResponse(result).data)
+
+
+# Swagger UI draws its icons from data: URLs in its style sheet.
+@method_decorator(csp_update({"img-src": ["data:"]}), name="dispatch")
+class DocsView(SpectacularSwaggerSplitView):
+    """Swagger UI from our own static files, without inline scripts or styles."""
+
+    template_name = "search/api_docs.html"
+
+
+class Unavailable(APIException):
+    """The service cannot answer at the moment."""
+
+    status_code = 503
+
+
+class ExceptionHandler(StandardExceptionHandler):
+    """Gives the errors of the service, and of reading a request, their status."""
+
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        """Return the API exception that stands for `exc`, or `exc` itself."""
+        if isinstance(exc, InvalidRequest):
+            return ValidationError({exc.field: [ErrorDetail(str(exc), code="invalid")]})
+        for kind, code in _UNAVAILABLE.items():
+            if isinstance(exc, kind):
+                return Unavailable(str(exc), code=code)
+        if isinstance(exc, (SuspiciousOperation, BadRequest)):
+            return ParseError("The request cannot be read.")
+        return super().convert_known_exceptions(exc)
+
+    def report_exception(self, exc: APIException, response: Response) -> None:
+        """Report a fault as Django does; that a database is away is no fault of the code."""
+        if not isinstance(exc, Unavailable):
+            super().report_exception(exc, response)
