@@ -47,6 +47,8 @@ DATABASES: dict[str, dict[str, Any]] = {
     ),
 }
 DATABASE_ROUTERS = ["ingest_readonly.routers.IndexRouter"]
+# What the index must have been built with, for the mirror's system check.
+INDEX_EXPECTATIONS = "search.embedding.expectations"
 
 # Reverse proxies in front of the application. With one or more, the client's address and whether
 # it came by HTTPS are read from the headers that the nearest proxy sets; with none, headers that

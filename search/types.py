@@ -1,9 +1,9 @@
 """The values that travel between the stages: frozen dataclasses, standard library only."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 ROW_TYPES: Final = (
     "issue",
@@ -62,6 +62,10 @@ class SearchRequest:
     top_k: int = 10
     fusion: str = "rrf"
     sort: str = "relevance"
+    rerank: bool = True
+    include_content: bool = False
+    graph_expand: bool = False
+    graph_hops: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,23 @@ class Hit:
     url: str
     snippet: Snippet
     others: tuple[FoldedRow, ...] = ()
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A row that a result mentions or that mentions it, outside `top_k`.
+
+    `hop` is the shortest distance, 1 or 2; `source` the vector_id of the result it was reached
+    from.
+    """
+
+    row: Row
+    entity_key: str
+    title: str
+    url: str
+    hop: int
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +243,37 @@ class SearchResult:
     incomplete_reason: str | None = None
     degraded: tuple[Degradation, ...] = ()
     filters_unmatched: tuple[UnmatchedFilter, ...] = ()
-    rerank_requested: bool = False
+    neighbours: tuple[Neighbour, ...] = ()
     rerank_applied: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rerank_requested(self) -> bool:
+        return self.request.rerank
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRow:
+    """A row of a scan, ready to be shown."""
+
+    entity_key: str
+    row: Row
+    title: str
+    url: str
+    snippet: Snippet
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """One tile of rows in time order, not collapsed.
+
+    `since` and `until` are the bounds that applied. `next_page` is what the caller passes on to
+    go further back; None when no more rows exist.
+    """
+
+    request: SearchRequest
+    rows: tuple[ScannedRow, ...]
+    since: datetime
+    until: datetime | None
+    truncated: bool
+    next_page: str | None
+    timings_ms: Mapping[str, float]
