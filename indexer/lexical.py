@@ -68,9 +68,14 @@ def settle(connection: psycopg.Connection, *, moved: bool, added: bool) -> None:
         connection.execute("VACUUM (ANALYZE) search_docs")
     if version is None:
         return
+    if added and not moved and not mends_itself:
+        with connection.transaction():
+            # Searches hold the table, not the index: without this lock one of them could meet
+            # another file of the index halfway.
+            connection.execute("LOCK TABLE search_docs IN ACCESS EXCLUSIVE MODE")
+            for field in FIELDS:
+                connection.execute(f"REINDEX INDEX search_docs_{field}_bm25")
     for field in FIELDS:
-        if added and not moved and not mends_itself:
-            connection.execute(f"REINDEX INDEX search_docs_{field}_bm25")
         connection.execute("SELECT bm25_spill_index(%s)", [f"search_docs_{field}_bm25"])
 
 

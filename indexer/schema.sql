@@ -14,10 +14,13 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector') THEN
         CREATE EXTENSION vector;
     END IF;
-    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_textsearch')
-       AND EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_textsearch')
-       AND current_setting('shared_preload_libraries') LIKE '%pg_textsearch%' THEN
-        CREATE EXTENSION pg_textsearch;
+    IF EXISTS (SELECT FROM pg_available_extensions
+                WHERE name = 'pg_textsearch' AND installed_version IS NULL)
+       AND pg_has_role('pg_read_all_settings', 'USAGE') THEN
+        -- It refuses to work unless the server was started with it.
+        IF current_setting('shared_preload_libraries') LIKE '%pg_textsearch%' THEN
+            CREATE EXTENSION pg_textsearch;
+        END IF;
     END IF;
     IF current_user <> 'rag_owner' THEN
         EXECUTE format('REVOKE TEMPORARY, CREATE ON DATABASE %I FROM PUBLIC', current_database());

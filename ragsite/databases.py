@@ -36,6 +36,7 @@ WITHOUT_DATABASE: Final = frozenset(
         "makemessages",
         "spectacular",
         "startapp",
+        "test",
     }
 )
 

@@ -55,6 +55,72 @@ SETTINGS: Final = (
     ),
     Setting("SEARCH_EMBED_CACHE", 1_024, "Query vectors kept in memory by each process."),
     Setting("SEARCH_EMBED_TIMEOUT_MS", 5_000, "Longest wait for the vector of a query."),
+    Setting("SEARCH_RERANK_DEPTH", 50, "How many rows, best first, the reranker is given."),
+    Setting(
+        "SEARCH_RERANKER",
+        "",
+        "Reranker: http, cross_encoder, or the dotted path of a class; empty: none.",
+    ),
+    Setting(
+        "SEARCH_RERANK_URL",
+        "",
+        "Full address of the rerank endpoint, such as https://api.cohere.com/v2/rerank.",
+    ),
+    Setting(
+        "SEARCH_RERANK_API",
+        "cohere",
+        "What that endpoint speaks: cohere, jina, vllm, tei or workers_ai.",
+    ),
+    Setting("SEARCH_RERANK_API_KEY", "", "Secret sent to that endpoint as a bearer token."),
+    Setting(
+        "SEARCH_RERANK_MODEL",
+        "",
+        "Model the endpoint is asked for; for cross_encoder a folder or cached name.",
+    ),
+    Setting(
+        "SEARCH_RERANK_BATCH",
+        32,
+        "Texts sent in one request; TEI refuses more than 32 by default.",
+    ),
+    Setting(
+        "SEARCH_RERANK_MAX_CHARS",
+        2_000,
+        "Characters of a text, and of the query, that the reranker reads.",
+    ),
+    Setting(
+        "SEARCH_RERANK_BUDGET_MS",
+        1_500,
+        "Longest time for the rerank stage; scores that came by then count.",
+    ),
+    Setting("SEARCH_RERANK_COOLDOWN_S", 30, "How long a reranker that failed is skipped."),
+    Setting(
+        "SEARCH_EMBED_URL",
+        "",
+        "For search.embedding_http.OpenAIEmbedder: address that /embeddings is added to.",
+    ),
+    Setting("SEARCH_EMBED_API_KEY", "", "Secret sent to that server as a bearer token."),
+    Setting(
+        "SEARCH_EMBED_MODEL",
+        "",
+        "Model that server is asked for; must be the name in index_info.",
+    ),
+    Setting("SEARCH_EMBED_DIMENSIONS", 0, "Length of that model's vectors."),
+    Setting(
+        "SEARCH_EMBED_QUERY_PREFIX",
+        "",
+        "Put before a query, such as 'query: ' for e5 models.",
+    ),
+    Setting(
+        "SEARCH_EMBED_PASSAGE_PREFIX",
+        "",
+        "Put before a passage, such as 'passage: ' for e5 models.",
+    ),
+    Setting("SEARCH_EMBED_BATCH", 32, "Passages sent in one request."),
+    Setting(
+        "SEARCH_EMBED_BATCH_TIMEOUT_MS",
+        60_000,
+        "Longest time for one batch of passages, retries included.",
+    ),
 )
 
 _DEFAULTS: Final = {setting.name: setting.default for setting in SETTINGS}

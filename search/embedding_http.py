@@ -41,7 +41,7 @@ class OpenAIEmbedder:
         They are sent SEARCH_EMBED_BATCH at a time, each batch with SEARCH_EMBED_BATCH_TIMEOUT_MS.
         """
         prefix = conf.get("SEARCH_EMBED_PASSAGE_PREFIX")
-        size = conf.get("SEARCH_EMBED_BATCH")
+        size = max(1, conf.get("SEARCH_EMBED_BATCH"))
         milliseconds = conf.get("SEARCH_EMBED_BATCH_TIMEOUT_MS")
         vectors: list[Vector] = []
         for start in range(0, len(texts), size):

@@ -19,6 +19,10 @@ class InvalidRequest(SearchError):
         self.field = field
 
 
+class NotFound(SearchError):
+    """The index holds no such thing."""
+
+
 class EmbeddingError(SearchError):
     """The query could not be embedded."""
 

@@ -44,7 +44,8 @@ class Reranker(Protocol):
     """Scores how well texts answer a query; larger is better, comparable within one call only.
 
     `score` returns one value a text, in their order, None for a text it could not score, and
-    raises RerankError when it has none at all. It may be called from several threads.
+    raises RerankError when it has none at all. It may be called from several threads. What takes
+    long, such as reading a model, belongs in `score`: only there the time limit holds.
     """
 
     @property
@@ -160,7 +161,7 @@ def _gather(
     """
     milliseconds = conf.get("SEARCH_RERANK_BUDGET_MS")
     deadline = time.monotonic() + milliseconds / 1000
-    size = conf.get("SEARCH_RERANK_BATCH")
+    size = max(1, conf.get("SEARCH_RERANK_BATCH"))
     batches = [texts[start : start + size] for start in range(0, len(texts), size)]
     futures = [_pool().submit(_score, reranker, query, batch) for batch in batches]
     wait(futures, timeout=deadline - time.monotonic())
@@ -185,7 +186,7 @@ def _score(reranker: Reranker, query: str, texts: Sequence[str]) -> list[Any]:
     return scores
 
 
-def _finite(name: str, texts: Iterable[str], future: "Future[list[Any]]") -> dict[str, float]:
+def _finite(name: str, texts: Iterable[str], future: Future[list[Any]]) -> dict[str, float]:
     """Return the scores that are finite numbers, and log how many are not."""
     scores = {text: as_score(value) for text, value in zip(texts, future.result(), strict=True)}
     usable = {text: score for text, score in scores.items() if score is not None}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
 from ingest_readonly.routers import INDEX
@@ -25,6 +25,8 @@ class Run:
     degraded: dict[str, str] = field(default_factory=dict)
     engines: dict[str, str] = field(default_factory=dict)
     timings_ms: dict[str, float] = field(default_factory=dict)
+    rerank_applied: bool = False
+    rerank_reason: str | None = None
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -48,11 +50,10 @@ class Run:
         try:
             with transaction.atomic(using=INDEX):
                 return fetch()
-        except (OperationalError, InterfaceError) as error:
-            if self.cursor.db.connection is None or self.cursor.db.connection.closed:
+        except (DatabaseError, InterfaceError) as error:
+            connection = connections[INDEX].connection
+            if connection is None or connection.closed:  # not this statement: the server is gone
                 raise IndexUnavailable from error
-            self.degrade(stage, _reason(error))
-        except DatabaseError as error:
             self.degrade(stage, _reason(error))
         return None
 
@@ -60,7 +61,7 @@ class Run:
         return tuple(Degradation(stage, reason) for stage, reason in self.degraded.items())
 
 
-def _reason(error: DatabaseError) -> str:
+def _reason(error: Exception) -> str:
     """Say in one line what the database said; never the statement or its values."""
     if getattr(error.__cause__, "sqlstate", "") == "57014":  # query_canceled
         return f"stopped after {conf.get('SEARCH_STATEMENT_TIMEOUT_MS')} ms"

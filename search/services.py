@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-from django.db import DatabaseError, OperationalError, ProgrammingError, connections, transaction
+from django.db import DatabaseError, InterfaceError, ProgrammingError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 
 from ingest_readonly.routers import INDEX
-from search import conf, core_text, embedding, links, rankers, rows, unmatched
-from search.deepening import Fetch, Pool, gather, sorted_by_time
+from search import backend, conf, core_text, embedding, links, rankers, rerank, rows, unmatched
+from search.deepening import Fetch, Pool, gather, sorted_by_time, with_scores
 from search.embedding import Vector
 from search.entities import collapse, distinct, key_of
 from search.errors import EmbeddingError, IndexUnavailable, RankerUnavailable
@@ -55,10 +55,19 @@ def search(*, request: SearchRequest) -> SearchResult:
     Raises IndexUnavailable when the index cannot be read, RankerUnavailable when the only ranker
     of the request cannot run.
     """
+    while True:  # ends: each turn closes one connection that saw an older index
+        try:
+            return _search(request)
+        except backend.StaleConnection:
+            backend.discard()
+
+
+def _search(request: SearchRequest) -> SearchResult:
     names = _rankers_for(request)
     vector = embedding.submit_query(request.query) if "dense" in names else None
     with _index_snapshot() as cursor:
         run = Run(request, cursor, read_state(cursor, request.filters))
+        backend.check(run.state.bm25_files)
         _check_versions(run)
         with run.timed("total"):
             pool = _gather(run, _fetchers(run, names, vector))
@@ -68,16 +77,16 @@ def search(*, request: SearchRequest) -> SearchResult:
             with run.timed("hydrate"):
                 hits = _hydrate(request, entities[: request.top_k])
             missing = () if pool.rows else unmatched.explain(cursor, request.filters)
-    trace = _trace(run, pool, ordered, len(entities))
     reason = _incomplete_reason(run, pool, len(entities))
     return SearchResult(
         request=request,
         hits=hits,
-        trace=trace,
+        trace=_trace(run, pool, ordered, len(entities)),
         complete=reason is None,
         incomplete_reason=reason,
         degraded=run.degradations(),
         filters_unmatched=missing,
+        rerank_applied=run.rerank_applied,
     )
 
 
@@ -91,7 +100,7 @@ def _index_snapshot() -> Iterator[CursorWrapper]:
         raise IndexUnavailable(
             "The index has no tables yet, or not those of the contract: run manage.py check."
         ) from error
-    except (OperationalError, DatabaseError) as error:
+    except (DatabaseError, InterfaceError) as error:
         raise IndexUnavailable from error
 
 
@@ -220,8 +229,41 @@ def _gather(run: Run, fetchers: Mapping[str, Fetch]) -> Pool:
         window=conf.get("SEARCH_WINDOW"),
         enough=MAX_TOP_K if by_time else run.request.top_k,
         max_windows=conf.get("SEARCH_MAX_WINDOWS"),
+        reorder=partial(_rerank, run),
         timed=partial(_timed_fusion, run),
     )
+
+
+def _rerank(run: Run, fused: list[RankedRow]) -> list[RankedRow]:
+    """Rerank the best rows of the first window; the others follow in fused order.
+
+    Without a reranker, or when it fails, the order stays as it is and the run says why.
+    """
+    run.rerank_reason = _no_rerank(run.request)
+    if run.rerank_reason is not None:
+        return fused
+    depth = conf.get("SEARCH_RERANK_DEPTH")
+    best, rest = fused[:depth], fused[depth:]
+    with run.timed("rerank"):
+        best_ids = [row.vector_id for row in best]
+        found = rows.fetch(best_ids, with_content=best_ids)
+        texts = [found[vector_id].content or "" for vector_id in best_ids]
+        outcome = rerank.rerank_configured(run.request.query, texts)
+    run.rerank_applied, run.rerank_reason = outcome.applied, outcome.reason
+    if outcome.reason:
+        run.degrade("rerank", outcome.reason)
+    return rerank.apply(with_scores(best, outcome.scores), outcome.scores) + rest
+
+
+def _no_rerank(request: SearchRequest) -> str | None:
+    """Say why this search is not reranked at all; None when it is to be."""
+    if not request.rerank:
+        return "not asked for"
+    if request.sort in _TIME_COLUMN:
+        return "the results are sorted by time"
+    if not conf.get("SEARCH_RERANKER"):
+        return "no reranker is configured"
+    return None
 
 
 def _timed_fusion(run: Run, fuse: Callable[[], list[RankedRow]]) -> list[RankedRow]:
@@ -267,6 +309,7 @@ def _trace(run: Run, pool: Pool, ordered: list[RankedRow], entities: int) -> Sta
         windows=pool.windows,
         engines=run.engines,
         timings_ms=run.timings_ms,
+        rerank_reason=run.rerank_reason,
     )
 
 

@@ -31,6 +31,8 @@ SELECT set_config('enable_sort', 'off', true),
        (SELECT count(*) = 2 FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
          WHERE indrelid = 'search_docs'::regclass AND indisvalid AND indisready
            AND relname IN ('search_docs_content_bm25', 'search_docs_title_bm25')) AS bm25_indexes,
+       concat_ws(' ', pg_relation_filenode(to_regclass('search_docs_content_bm25')),
+                 pg_relation_filenode(to_regclass('search_docs_title_bm25'))) AS bm25_files,
        (SELECT reltuples FROM pg_class WHERE oid = 'search_docs'::regclass) AS rows_estimate,
        (SELECT format_type(atttypid, atttypmod) FROM pg_attribute
          WHERE attrelid = 'search_docs'::regclass AND attname = 'embedding') AS embedding_type,
@@ -57,6 +59,7 @@ class IndexState:
     lexical_probe: Mapping[str, Any]
     bm25_version: str | None
     bm25_indexes: bool
+    bm25_files: str
     rows_estimate: float
     vectors: int
 
@@ -116,6 +119,7 @@ def read_state(cursor: CursorWrapper, wanted: Filters) -> IndexState:
         lexical_probe=json.loads(row["lexical_probe"] or "{}"),  # Django leaves jsonb as text
         bm25_version=row["bm25_version"],
         bm25_indexes=row["bm25_indexes"],
+        bm25_files=row["bm25_files"],
         rows_estimate=row["rows_estimate"],
         vectors=row["vectors"],
     )

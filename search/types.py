@@ -230,6 +230,8 @@ class StageTrace:
     windows: int
     engines: Mapping[str, str]
     timings_ms: Mapping[str, float]
+    # Why no row, or not every row, was reranked; None when all that were sent came back.
+    rerank_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +255,15 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ScannedRow:
-    """A row of a scan, ready to be shown."""
+    """A row outside a ranking, ready to be shown. `content` is None where it was not asked for."""
 
     entity_key: str
     row: Row
     title: str
     url: str
     snippet: Snippet
+    content: str | None = None
+    content_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

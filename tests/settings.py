@@ -15,3 +15,4 @@ from ragsite.settings import *  # noqa: F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Serve what the finders find: nothing is collected.
 WHITENOISE_AUTOREFRESH = True
+TEST_RUNNER = "tests.runner.PytestRunner"

@@ -95,7 +95,7 @@ def test_the_response_has_the_fields_of_the_reference_and_ours() -> None:
         "dense_candidates": 3,
         "sparse_candidates": 2,
         "filters_unmatched": [],
-        "rerank_requested": False,
+        "rerank_requested": True,
         "rerank_applied": False,
         "since": "2026-01-31T09:30:00.250000Z",
         "until": None,

@@ -17,6 +17,9 @@ import pytest
 from ragsite import embedded
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+}
 AS_ROOT = os.geteuid() == 0
 PATIENCE = 30  # seconds that anything here may take on a slow machine
 
@@ -40,13 +43,15 @@ class User:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+            env=ENVIRONMENT | environment,
         )
 
     def url(self) -> str:
         """The server's URL, once the process has it."""
         assert self.process.stdout
-        return self.process.stdout.readline().strip()
+        url = self.process.stdout.readline().strip()
+        assert url
+        return url
 
     def leave(self) -> None:
         """End normally."""
@@ -274,11 +279,13 @@ def test_a_restart_waits_for_the_last_process_of_the_killed_server(data_dir: Pat
     with psycopg.connect(url) as connection:
         backend = connection.info.backend_pid
         os.kill(backend, signal.SIGSTOP)
-        kill_postmaster(data_dir)
-        following = User(data_dir)
-        log = data_dir / "server.log"
-        wait_until(lambda: "pre-existing shared memory" in log.read_text())
-        os.kill(backend, signal.SIGCONT)
+        try:
+            kill_postmaster(data_dir)
+            following = User(data_dir)
+            log = data_dir / "server.log"
+            wait_until(lambda: "pre-existing shared memory" in log.read_text())
+        finally:
+            os.kill(backend, signal.SIGCONT)
         assert answers(following.url())
     following.leave()
 
@@ -359,9 +366,8 @@ if os.fork() == 0:  # outlives its parent, and is no user
     os._exit(0)
 assert embedded.release(data_dir)
 """
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", script, str(data_dir)]
-    subprocess.run(command, check=True, env=environment, input=b"", timeout=PATIENCE)
+    subprocess.run(command, check=True, env=ENVIRONMENT, input=b"", timeout=PATIENCE)
     assert not (data_dir / "postmaster.pid").exists()
 
 
@@ -379,9 +385,8 @@ if os.fork() == 0:
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 3
 assert embedded.release(data_dir)
 """
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", script, str(data_dir)]
-    subprocess.run(command, check=True, env=environment, timeout=PATIENCE)
+    subprocess.run(command, check=True, env=ENVIRONMENT, timeout=PATIENCE)
 
 
 def test_release_does_nothing_in_a_process_that_is_no_user(data_dir: Path) -> None:
@@ -443,7 +448,7 @@ try:
 except embedded.EmbeddedError as error:
     print(error)
 """
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "EMBEDDED_POSTGRES": forced}
+    environment = ENVIRONMENT | {"EMBEDDED_POSTGRES": forced}
     command = [sys.executable, "-c", script, str(new_dir)]
     run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     for advice in (forced, "requirements-dev.txt", "DATABASE_URL", "INDEX_DATABASE_URL"):
@@ -476,13 +481,13 @@ def test_as_root_the_server_runs_as_the_owner_of_the_folder_above(new_dir: Path)
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root may do anything")
-def test_a_place_that_cannot_be_written_is_a_named_error() -> None:
+def test_a_place_that_cannot_be_written_is_a_named_error(new_dir: Path) -> None:
+    new_dir.parent.chmod(0o500)
     with pytest.raises(embedded.EmbeddedError, match="Permission denied"):
-        embedded.ensure_running(Path("/proc/1/pg"))
+        embedded.ensure_running(new_dir)
 
 
 def test_nothing_imports_the_packages_themselves() -> None:
     script = "import sys; from ragsite import embedded; embedded._programs();"
     script += "assert not {'pgserver', 'embedded_postgres', 'psutil'} & set(sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", script], check=True, env=ENVIRONMENT)

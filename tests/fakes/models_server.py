@@ -37,13 +37,20 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # connections are kept, as real servers do
     models: "ModelsServer"
 
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the client may have given up, also between two requests
+            super().handle()
+
+    def finish(self) -> None:
+        with suppress(ConnectionError):
+            super().finish()
+
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.models.requests.append(Received(self.path, headers, body))
-        with suppress(ConnectionError):  # the client may have given up
-            self.models.answer(self, body)
+        self.models.answer(self, body)
 
     def reply(
         self, content: bytes, *, code: int = 200, headers: Sequence[tuple[str, str]] = ()

@@ -12,7 +12,6 @@ from pytest_django import Settings
 from search.embedding_http import OpenAIEmbedder, parse
 from search.errors import EmbeddingError
 from tests.fakes import models_server as fake
-from tests.fakes.model_settings import model_settings  # noqa: F401
 from tests.fakes.models_server import ModelsServer
 
 DIMENSIONS: Final = 4

@@ -10,7 +10,6 @@ from pytest_django import Settings
 from search.circuit import Circuit
 from search.rerank import RerankOutcome, rerank
 from search.rerank_cross_encoder import CrossEncoderReranker
-from tests.fakes.model_settings import model_settings  # noqa: F401
 
 LIBRARY = "sentence_transformers"
 

@@ -10,7 +10,6 @@ from search.circuit import Circuit
 from search.rerank import RerankOutcome, apply, rerank
 from search.rerank_http import APIS, HttpReranker, parse
 from tests.fakes import models_server as fake
-from tests.fakes.model_settings import model_settings  # noqa: F401
 from tests.fakes.models_server import ModelsServer
 
 AMPLE_MS: Final = 15_000  # where nothing is slow but perhaps the machine

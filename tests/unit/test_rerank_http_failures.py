@@ -13,7 +13,6 @@ from search.circuit import Circuit
 from search.rerank import RerankError, RerankOutcome, rerank, rerank_configured
 from search.rerank_http import HttpReranker
 from tests.fakes import models_server as fake
-from tests.fakes.model_settings import model_settings  # noqa: F401
 from tests.fakes.models_server import ModelsServer
 
 AMPLE_MS: Final = 15_000  # where nothing is slow but perhaps the machine
@@ -107,12 +106,6 @@ def test_nobody_listening_is_a_reason(settings: Settings) -> None:
         closed.bind(("127.0.0.1", 0))
         settings.SEARCH_RERANK_URL = f"http://127.0.0.1:{closed.getsockname()[1]}/rerank"
         assert run().reason == "the reranker could not be reached (ConnectError)"
-
-
-def test_a_certificate_is_verified(server: ModelsServer, settings: Settings) -> None:
-    settings.SEARCH_RERANK_URL = server.url("/rerank").replace("http:", "https:")
-    assert run().reason == "the reranker could not be reached (ConnectError)"
-    assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from pytest_django import Settings
 from search import rerank as module
 from search.circuit import Circuit
 from search.rerank import NOT_CONFIGURED, RerankError, RerankOutcome, rerank, rerank_configured
-from tests.fakes.model_settings import model_settings  # noqa: F401
 
 QUICK_MS = 150
 
