@@ -4,5 +4,7 @@ from django.apps import AppConfig
 
 
 class IndexerConfig(AppConfig):
+    """The application."""
+
     name = "indexer"
     verbose_name = "Indexer"

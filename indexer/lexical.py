@@ -99,7 +99,7 @@ def count_terms(connection: psycopg.Connection) -> None:
                 {
                     "field": field,
                     "share": share,
-                    "rows": f"SELECT {field}_tsv FROM search_docs{sample}",
+                    "rows": f"SELECT {field}_tsv FROM search_docs{sample}",  # noqa: S608
                     "least": rows * share * _COMMON,
                 },
             )

@@ -17,6 +17,7 @@ from indexer.errors import BadRecord, BadSource
 
 FORMAT: Final = "rag-index-snapshot"
 VERSION: Final = 1
+MAX_DIMENSIONS: Final = 4_000  # of a halfvec that HNSW can index
 _GZIP: Final = b"\x1f\x8b"
 _LONGEST_LINE: Final = 4_000_000  # bytes; the longest valid row is far below
 
@@ -90,8 +91,10 @@ class SnapshotReader:
                 f"this program reads version {VERSION}"
             )
         dimensions = record.get("dimensions")
-        if not isinstance(dimensions, int) or not 0 < dimensions <= 4_000:
-            raise BadSource(f"the header's dimensions must be 1 to 4000, not {dimensions!r}")
+        if not isinstance(dimensions, int) or not 0 < dimensions <= MAX_DIMENSIONS:
+            raise BadSource(
+                f"the header's dimensions must be 1 to {MAX_DIMENSIONS}, not {dimensions!r}"
+            )
         model = record.get("embedding_model")
         if not isinstance(model, str) or not model:
             raise BadSource("the header names no embedding_model")

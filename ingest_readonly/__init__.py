@@ -1,0 +1,1 @@
+"""The read-only mirror of the index."""

@@ -4,6 +4,8 @@ from django.apps import AppConfig
 
 
 class IngestReadonlyConfig(AppConfig):
+    """The application."""
+
     name = "ingest_readonly"
     verbose_name = "Index (read only)"
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError, connections
 from django.utils.module_loading import import_string
 
@@ -70,14 +71,14 @@ def _tables(cursor: Any) -> list[CheckMessage]:
 
 
 def _columns(cursor: Any) -> list[CheckMessage]:
-    found = []
+    found: list[CheckMessage] = []
     for model in MIRRORED:
         table = model._meta.db_table
         cursor.execute(
             "SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table]
         )
         present = {name for (name,) in cursor.fetchall()}
-        missing = [f.column for f in model._meta.concrete_fields if f.column not in present]
+        missing = [str(f.column) for f in model._meta.concrete_fields if f.column not in present]
         if present and missing:
             found.append(
                 Error(
@@ -112,7 +113,7 @@ def _extensions(cursor: Any) -> list[CheckMessage]:
     cursor.execute("SELECT extname, extversion FROM pg_extension")
     versions = dict(cursor.fetchall())
     found: list[CheckMessage] = []
-    major, minor = (versions.get("vector", "0.0").split(".") + ["0"])[:2]
+    major, minor = [*versions.get("vector", "0.0").split("."), "0"][:2]
     if (int(major), int(minor)) < (0, 8):
         found.append(
             Error(
@@ -123,7 +124,7 @@ def _extensions(cursor: Any) -> list[CheckMessage]:
         )
     if "pg_textsearch" not in versions:
         found.append(
-            Warning(
+            CheckWarning(
                 "The index has no pg_textsearch: PostgreSQL's full-text search answers, slower.",
                 hint="See docs/decisions/bm25-engine.md; silence W001 if that is meant.",
                 id="ingest_readonly.W001",
@@ -142,7 +143,7 @@ def _built_with(cursor: Any) -> list[CheckMessage]:
     row = cursor.fetchone()
     if row is None:
         return [
-            Warning(
+            CheckWarning(
                 "The index is empty.",
                 hint="Load it: manage.py index_load SNAPSHOT.",
                 id="ingest_readonly.W002",

@@ -176,12 +176,12 @@ def _server_uid(data_dir: Path, programs: Path) -> int:
     for name in ("lock", "users"):  # else a later run by the folder's owner could not open them
         os.chown(f"{data_dir}.{name}", data_dir.parent.stat().st_uid, -1)
     uid = (data_dir if data_dir.exists() else data_dir.parent).stat().st_uid
-    accounts = {user.pw_uid: user.pw_name for user in pwd.getpwall()}
-    if uid == 0 or not (uid in accounts or data_dir.exists()):
-        if SYSTEM_USER not in accounts.values():
-            logger.warning("creating system user %s: PostgreSQL refuses to be root", SYSTEM_USER)
-            # Unchecked: another process may have been first. If nobody was, the next line says so.
-            subprocess.run(USERADD.split(), check=False, capture_output=True)  # noqa: S603
+    if uid == 0 or not (data_dir.exists() or uid in {user.pw_uid for user in pwd.getpwall()}):
+        with Path("/etc/passwd").open() as accounts:  # one process at a time
+            fcntl.flock(accounts, fcntl.LOCK_EX)
+            if all(user.pw_name != SYSTEM_USER for user in pwd.getpwall()):
+                logger.warning("creating user %s: PostgreSQL refuses to be root", SYSTEM_USER)
+                subprocess.run(USERADD.split(), check=True, capture_output=True)  # noqa: S603
         uid = pwd.getpwnam(SYSTEM_USER).pw_uid
     above = sorted({*data_dir.parents, *(programs / "bin" / "postgres").parents})
     closed = [p for p in above if p.stat().st_uid != uid and not p.stat().st_mode & 0o001]

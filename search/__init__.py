@@ -1,0 +1,1 @@
+"""The search service: ranks, fuses, reranks and collapses rows of the index."""

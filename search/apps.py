@@ -12,4 +12,4 @@ class SearchConfig(AppConfig):
     def ready(self) -> None:
         """Import what registers itself by being imported."""
         # drf-spectacular finds its extensions by their being imported.
-        from search import schema  # noqa: F401, PLC0415
+        from search import schema  # noqa: F401

@@ -94,6 +94,31 @@ SETTINGS: Final = (
     ),
     Setting("SEARCH_RERANK_COOLDOWN_S", 30, "How long a reranker that failed is skipped."),
     Setting(
+        "SEARCH_GRAPH_LIMIT",
+        20,
+        "Rows that graph_expand adds at most, nearest first.",
+    ),
+    Setting(
+        "GITHUB_TOKEN",
+        "",
+        "Secret; where it is set, include_content shows whole files from GitHub. It needs to read "
+        "the contents of the indexed repositories, nothing else.",
+    ),
+    Setting(
+        "SEARCH_GITHUB_API_URL",
+        "https://api.github.com",
+        "Base of GitHub's REST API, which the token is sent to.",
+    ),
+    Setting(
+        "SEARCH_GITHUB_RAW_URL",
+        "https://raw.githubusercontent.com",
+        "Base of the host that serves wiki pages as they are; public wikis only.",
+    ),
+    Setting("SEARCH_CONTENT_MAX_BYTES", 500_000, "Size up to which a file is fetched."),
+    Setting(
+        "SEARCH_CONTENT_TIMEOUT_MS", 3_000, "Longest time for fetching all files of an answer."
+    ),
+    Setting(
         "SEARCH_EMBED_URL",
         "",
         "For search.embedding_http.OpenAIEmbedder: address that /embeddings is added to.",

@@ -5,7 +5,7 @@ The definition and its reasons are in docs/entities.md.
 
 from collections.abc import Iterable, Sequence
 
-from search.types import Entity, RankedRow
+from search.types import Candidate, Entity, RankedRow, Row
 
 _THREAD_TYPES = frozenset(
     {"issue", "pull_request", "issue_comment", "pr_review", "pr_review_comment"}
@@ -44,14 +44,18 @@ def entity_key(
 
 def key_of(row: RankedRow) -> str:
     """Return the entity key of a pool row."""
-    candidate = row.candidate
+    return row_key(row.candidate)
+
+
+def row_key(row: Candidate | Row) -> str:
+    """Return the entity key of a row, as a ranker brought it or as it is shown."""
     return entity_key(
-        vector_id=candidate.vector_id,
-        repo=candidate.repo,
-        type=candidate.type,
-        number=candidate.number,
-        doc_path=candidate.doc_path,
-        file_path=candidate.file_path,
+        vector_id=row.vector_id,
+        repo=row.repo,
+        type=row.type,
+        number=row.number,
+        doc_path=row.doc_path,
+        file_path=row.file_path,
     )
 
 

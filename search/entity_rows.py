@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from django.db.backends.utils import CursorWrapper
 
-from search import keyset, links, rows
-from search.entities import ENTITY_KEY_SQL, entity_key
+from search import keyset, rows
+from search.entities import ENTITY_KEY_SQL
 from search.errors import InvalidRequest, NotFound
 from search.keyset import Place
+from search.presentation import scanned
 from search.reading import bounded_snapshot
-from search.snippet import snippet
-from search.types import Row, ScannedRow
+from search.types import ScannedRow
 
 MAX_LIMIT: Final = 100
 _LARGEST_NUMBER: Final = 2**31 - 1  # of the column
@@ -40,10 +40,9 @@ _FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
 _CONVERT: Final[Mapping[str, Callable[[str], Any]]] = {"number": int}
 
 # Returns ids of the rows of an entity, in the order of the walk.
-_ROWS: Final = f"""
-SELECT vector_id FROM search_docs
- WHERE {{where}} AND ({ENTITY_KEY_SQL}) = %(key)s
- ORDER BY {keyset.order("updated_at")} LIMIT %(limit)s
+_ROWS: Final = """
+SELECT vector_id FROM search_docs WHERE {where} AND ({key}) = %(key)s
+ ORDER BY {order} LIMIT %(limit)s
 """
 
 
@@ -92,25 +91,6 @@ def row(*, vector_id: str) -> ScannedRow:
     return scanned(found[vector_id], with_content=True)
 
 
-def scanned(row: Row, *, with_content: bool = False) -> ScannedRow:
-    """Return a row, whose text was read, as it is shown outside a ranking."""
-    return ScannedRow(
-        entity_key=entity_key(
-            vector_id=row.vector_id,
-            repo=row.repo,
-            type=row.type,
-            number=row.number,
-            doc_path=row.doc_path,
-            file_path=row.file_path,
-        ),
-        row=row,
-        title=links.title(row),
-        url=links.url(row),
-        snippet=snippet(row.content or "", ""),
-        content=row.content if with_content else None,
-    )
-
-
 def _parse(key: str) -> tuple[str, dict[str, Any]]:
     """Return the condition of a key's form and its values; raises InvalidRequest."""
     _storable("key", key)
@@ -135,8 +115,11 @@ def _storable(field: str, text: str) -> None:
 def _ids(
     database: CursorWrapper, condition: str, values: dict[str, Any], place: Place | None
 ) -> list[str]:
-    where = " AND ".join(
-        [f"({condition})", *keyset.after("updated_at", place, undated=True)]
+    column = "updated_at"
+    statement = _ROWS.format(
+        where=" AND ".join([f"({condition})", *keyset.after(column, place, undated=True)]),
+        key=ENTITY_KEY_SQL,
+        order=keyset.order(column),
     )
-    database.execute(_ROWS.format(where=where), {**values, **keyset.values(place)})
+    database.execute(statement, {**values, **keyset.values(place)})
     return [vector_id for (vector_id,) in database.fetchall()]

@@ -13,7 +13,7 @@ from search.types import Row
 GITHUB = "https://github.com"
 
 
-def _encode(path: str) -> str:
+def encode_path(path: str) -> str:
     """Percent-encode each segment of a path, dots of `.` and `..` included, keeping the slashes."""
     return "/".join(
         segment.replace(".", "%2E") if segment in {".", ".."} else quote(segment, safe="")
@@ -26,9 +26,9 @@ def _thread(row: Row, kind: str, fragment: str = "") -> str:
 
 
 _ADDRESSES: dict[str, Callable[[Row], str]] = {
-    "doc": lambda row: f"blob/HEAD/{_encode(row.doc_path)}",
-    "wiki_doc": lambda row: f"wiki/{_encode(row.doc_path)}",
-    "release": lambda row: f"releases/tag/{_encode(row.tag_name)}",
+    "doc": lambda row: f"blob/HEAD/{encode_path(row.doc_path)}",
+    "wiki_doc": lambda row: f"wiki/{encode_path(row.doc_path)}",
+    "release": lambda row: f"releases/tag/{encode_path(row.tag_name)}",
     "issue": lambda row: _thread(row, "issues"),
     "pull_request": lambda row: _thread(row, "pull"),
     "issue_comment": lambda row: _thread(row, "issues", f"#issuecomment-{row.comment_id}"),
@@ -36,7 +36,7 @@ _ADDRESSES: dict[str, Callable[[Row], str]] = {
     "pr_review_comment": lambda row: _thread(row, "pull", f"#discussion_r{row.comment_id}"),
     # GitHub anchors a file of a commit by the SHA-256 of its path.
     "diff": lambda row: (
-        f"commit/{_encode(row.commit_sha)}"
+        f"commit/{encode_path(row.commit_sha)}"
         f"#diff-{sha256(row.file_path.encode('utf-8', 'replace')).hexdigest()}"
     ),
 }
@@ -54,7 +54,7 @@ _TITLES: dict[str, Callable[[Row], str]] = {
 def url(row: Row) -> str:
     """Return the address of a row on GitHub; the repository's for a type without one of its own."""
     address = _ADDRESSES.get(row.type)
-    base = f"{GITHUB}/{_encode(row.repo)}"
+    base = f"{GITHUB}/{encode_path(row.repo)}"
     return f"{base}/{address(row)}" if address else base
 
 

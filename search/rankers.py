@@ -56,7 +56,8 @@ SELECT {columns}, -relevance AS score
   FROM (SELECT {columns},
                {field}_fts <@> to_bm25query(%(query)s, 'search_docs_{field}_bm25') AS relevance
           FROM search_docs
-         WHERE {field}_tsv @@ replace(plainto_tsquery('simple', %(query)s)::text, ' & ', ' | ')::tsquery
+         WHERE {field}_tsv @@
+               replace(plainto_tsquery('simple', %(query)s)::text, ' & ', ' | ')::tsquery
            AND {where} OFFSET 0) AS scored
  WHERE relevance < 0 ORDER BY relevance + 0, vector_id LIMIT %(limit)s
 """

@@ -1,4 +1,4 @@
-"""POST of JSON to a model server, with a time limit that holds whatever the server does.
+"""Calls to other servers, with a time limit that holds whatever the server does.
 
 The calls run in one event loop in a thread of its own, because only there can a deadline cut a
 call anywhere: during the look-up of a name, a handshake, a head or a body that comes drop by drop.
@@ -14,9 +14,12 @@ import json
 import os
 import threading
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import httpx2
 import stamina
@@ -28,6 +31,9 @@ _MAX_CONNECTIONS: Final = 32
 _GRACE_S: Final = 0.5
 _TOO_MANY_REQUESTS: Final = 429
 _SERVER_ERROR: Final = 500
+
+
+T = TypeVar("T")
 
 
 class RemoteError(Exception):
@@ -68,7 +74,16 @@ def post(call: Call) -> Any:
     answered with 429 or 5xx is repeated with growing, jittered waits, or when the server's
     Retry-After says, as far as `attempts` and `seconds` allow.
     """
-    return _courier().run(call)
+    return run(partial(_post_in_time, call=call), seconds=call.seconds)
+
+
+def run(work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, T]], *, seconds: float) -> T:
+    """Run `work` in the loop of the calls and return its value.
+
+    `work` has `seconds` and must keep to them itself; it is cut off soon after. Raises what it
+    raises, RemoteError when it is cut off.
+    """
+    return _courier().run(work, seconds)
 
 
 class _Courier:
@@ -76,20 +91,22 @@ class _Courier:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="model-calls", daemon=True).start()
+        threading.Thread(target=self._loop.run_forever, name="remote-calls", daemon=True).start()
         self._client = httpx2.AsyncClient(
             follow_redirects=False,
             timeout=None,  # the deadlines below cover every phase
             limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
         )
 
-    def run(self, call: Call) -> Any:
-        future = asyncio.run_coroutine_threadsafe(_post_in_time(self._client, call), self._loop)
+    def run(
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, T]], seconds: float
+    ) -> T:
+        future = asyncio.run_coroutine_threadsafe(work(self._client), self._loop)
         try:
-            return future.result(timeout=call.seconds + _GRACE_S)
+            return future.result(timeout=seconds + _GRACE_S)
         except FutureTimeout:  # the loop itself got no turn
             future.cancel()
-            raise RemoteError(_late(call.seconds), passing=True) from None
+            raise RemoteError(_late(seconds), passing=True) from None
 
 
 _lock = threading.Lock()
@@ -143,19 +160,29 @@ async def _post_in_time(client: httpx2.AsyncClient, call: Call) -> Any:
 
 
 async def _attempt(client: httpx2.AsyncClient, call: Call) -> Any:
-    """Send `call` once. Errors of the client are not chained: they may quote the headers."""
-    try:
+    """Send `call` once."""
+    async with in_time(call.attempt_seconds):
         body = json.dumps(call.payload, ensure_ascii=False).encode()
-        async with (
-            asyncio.timeout(call.attempt_seconds),
-            client.stream("POST", call.url, content=body, headers=call.headers()) as response,
-        ):
-            _check_head(response)
-            return _decoded(await _body(response, call.max_bytes))
+        async with client.stream(
+            "POST", call.url, content=body, headers=call.headers()
+        ) as response:
+            check_head(response)
+            return _decoded(await read_body(response, call.max_bytes))
+
+
+@asynccontextmanager
+async def in_time(seconds: float) -> AsyncIterator[None]:
+    """Cut what is done inside off after `seconds`, and make a RemoteError of whatever goes wrong.
+
+    Errors of the client are not chained: they may quote the headers.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
     except RemoteError:
         raise
     except TimeoutError:
-        raise RemoteError(_late(call.attempt_seconds), passing=True) from None
+        raise RemoteError(_late(seconds), passing=True) from None
     except (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, ValueError):
         raise RemoteError("cannot be called: its URL or key is not valid") from None
     except Exception as error:  # a port of 99999 is a group of OverflowErrors, for one
@@ -163,7 +190,8 @@ async def _attempt(client: httpx2.AsyncClient, call: Call) -> Any:
         raise RemoteError(text, passing=isinstance(error, httpx2.TransportError)) from None
 
 
-def _check_head(response: httpx2.Response) -> None:
+def check_head(response: httpx2.Response) -> None:
+    """Raise RemoteError unless the answer is a success, in a form that was asked for."""
     status = response.status_code
     if not response.is_success:
         passing = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR
@@ -173,7 +201,8 @@ def _check_head(response: httpx2.Response) -> None:
         raise RemoteError("answered in a compressed form that was not asked for")
 
 
-async def _body(response: httpx2.Response, max_bytes: int) -> bytes:
+async def read_body(response: httpx2.Response, max_bytes: int) -> bytes:
+    """Return the body of a streamed answer; raises RemoteError beyond `max_bytes`."""
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk

@@ -43,7 +43,7 @@ def _load(model: str) -> Any:
     if not model:
         raise RerankError("SEARCH_RERANK_MODEL is not set")
     try:
-        from sentence_transformers import CrossEncoder  # noqa: PLC0415 - optional and heavy
+        from sentence_transformers import CrossEncoder
     except ImportError:
         raise RerankError(
             "the package sentence-transformers is not installed: pip install sentence-transformers"

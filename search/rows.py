@@ -31,10 +31,7 @@ def fetch(vector_ids: Iterable[str], *, with_content: Iterable[str] = ()) -> dic
 
 def _row(values: dict[str, Any]) -> Row:
     content = values.pop("text")
-    return Row(
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-        },
-        content=content,
-    )
+    columns: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    return Row(**columns, content=content)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.db.backends.utils import CursorWrapper
@@ -12,7 +13,9 @@ from ingest_readonly.routers import INDEX
 from search import conf
 from search.errors import IndexUnavailable
 from search.state import IndexState
-from search.types import Candidate, Degradation, SearchRequest
+from search.types import Degradation, SearchRequest
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -31,25 +34,21 @@ class Run:
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Add the time of the block to a stage."""
-        started = time.perf_counter()
-        try:
+        with timed(self.timings_ms, stage):
             yield
-        finally:
-            elapsed = (time.perf_counter() - started) * 1000
-            self.timings_ms[stage] = self.timings_ms.get(stage, 0.0) + elapsed
 
     def degrade(self, stage: str, reason: str) -> None:
         """Note that a stage could not run as asked; the first reason stands."""
         self.degraded.setdefault(stage, reason)
 
-    def guarded(self, stage: str, fetch: Callable[[], list[Candidate]]) -> list[Candidate] | None:
-        """Run one ranker behind a savepoint; a database error costs this ranker alone.
+    def guarded(self, stage: str, read: Callable[[], T]) -> T | None:
+        """Run one stage behind a savepoint; a database error costs this stage alone.
 
         Returns None, with the stage noted as degraded, where the statement failed or ran too long.
         """
         try:
             with transaction.atomic(using=INDEX):
-                return fetch()
+                return read()
         except (DatabaseError, InterfaceError) as error:
             connection = connections[INDEX].connection
             if connection is None or connection.closed:  # not this statement: the server is gone
@@ -59,6 +58,17 @@ class Run:
 
     def degradations(self) -> tuple[Degradation, ...]:
         return tuple(Degradation(stage, reason) for stage, reason in self.degraded.items())
+
+
+@contextmanager
+def timed(timings_ms: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time of the block to a stage of `timings_ms`."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        elapsed = (time.perf_counter() - started) * 1000
+        timings_ms[stage] = timings_ms.get(stage, 0.0) + elapsed
 
 
 def _reason(error: Exception) -> str:

@@ -1,36 +1,30 @@
 """The search: the only module that knows the order of the stages.
 
-embed ∥ rank → fuse → (rerank) → sort by time → collapse → deepen → trim → hydrate.
+embed ∥ rank → fuse → (rerank) → sort by time → collapse → deepen → trim → hydrate → (graph) →
+(content). A blank query is a scan: scan.py.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from django.db import DatabaseError, InterfaceError, ProgrammingError, connections, transaction
-from django.db.backends.utils import CursorWrapper
-
-from ingest_readonly.routers import INDEX
-from search import backend, conf, core_text, embedding, links, rankers, rerank, rows, unmatched
+from search import backend, conf, content, embedding, graph, rerank, rows, scan, unmatched
 from search.deepening import Fetch, Pool, gather, sorted_by_time, with_scores
-from search.embedding import Vector
 from search.entities import collapse, distinct, key_of
-from search.errors import EmbeddingError, IndexUnavailable, RankerUnavailable
-from search.normalise import NORMALISER_VERSION, normalise
+from search.fetchers import fetchers
+from search.graph import Expansion
+from search.normalise import NORMALISER_VERSION
+from search.presentation import hydrate
+from search.reading import index_snapshot
 from search.run import Run
-from search.snippet import snippet
 from search.state import read_state
 from search.types import (
     MAX_TOP_K,
-    Candidate,
-    Entity,
-    FoldedRow,
     Hit,
     PlacedRow,
     RankedRow,
-    Row,
+    ScanResult,
     SearchRequest,
     SearchResult,
     StageTrace,
@@ -43,8 +37,12 @@ RANKERS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "dense_only": ("dense",),
     "sparse_only": ("sparse", "title"),
 }
-_FIELD: Final = {"sparse": "content", "title": "title"}
 _TIME_COLUMN: Final = {"updated_desc": "updated_at", "created_desc": "created_at"}
+
+
+def answer(*, request: SearchRequest) -> SearchResult | ScanResult:
+    """Answer a search or, where the query is blank, a scan. Raises what they raise."""
+    return scan.scan(request=request) if request.is_scan else search(request=request)
 
 
 def search(*, request: SearchRequest) -> SearchResult:
@@ -65,22 +63,25 @@ def search(*, request: SearchRequest) -> SearchResult:
 def _search(request: SearchRequest) -> SearchResult:
     names = _rankers_for(request)
     vector = embedding.submit_query(request.query) if "dense" in names else None
-    with _index_snapshot() as cursor:
+    with index_snapshot() as cursor:
         run = Run(request, cursor, read_state(cursor, request.filters))
         backend.check(run.state.bm25_files)
         _check_versions(run)
         with run.timed("total"):
-            pool = _gather(run, _fetchers(run, names, vector))
+            pool = _gather(run, fetchers(run, names, vector))
             ordered = _final_order(run, pool)
             with run.timed("collapse"):
                 entities = collapse(ordered)
             with run.timed("hydrate"):
-                hits = _hydrate(request, entities[: request.top_k])
+                hits = hydrate(request, entities[: request.top_k])
+            shown = _expand(run, hits)
             missing = () if pool.rows else unmatched.explain(cursor, request.filters)
+    shown = _with_content(run, shown)
     reason = _incomplete_reason(run, pool, len(entities))
     return SearchResult(
         request=request,
-        hits=hits,
+        hits=shown.hits,
+        neighbours=shown.neighbours,
         trace=_trace(run, pool, ordered, len(entities)),
         complete=reason is None,
         incomplete_reason=reason,
@@ -88,20 +89,6 @@ def _search(request: SearchRequest) -> SearchResult:
         filters_unmatched=missing,
         rerank_applied=run.rerank_applied,
     )
-
-
-@contextmanager
-def _index_snapshot() -> Iterator[CursorWrapper]:
-    """Open the transaction in which the whole search reads; raises IndexUnavailable."""
-    try:
-        with transaction.atomic(using=INDEX), connections[INDEX].cursor() as cursor:
-            yield cursor
-    except ProgrammingError as error:
-        raise IndexUnavailable(
-            "The index has no tables yet, or not those of the contract: run manage.py check."
-        ) from error
-    except (DatabaseError, InterfaceError) as error:
-        raise IndexUnavailable from error
 
 
 def _rankers_for(request: SearchRequest) -> tuple[str, ...]:
@@ -122,110 +109,14 @@ def _check_versions(run: Run) -> None:
         run.degrade("bm25", f"{refusal}; PostgreSQL's full-text search answers instead")
 
 
-def _fetchers(run: Run, names: tuple[str, ...], vector: Future[Vector] | None) -> dict[str, Fetch]:
-    """Return a function for each ranker that fetches its next window, in calling order."""
-    tokens = normalise(run.request.query)
-    fetchers: dict[str, Fetch] = {}
-    for name in names:
-        if name == "dense" and vector is not None:
-            fetchers[name] = partial(_fetch_dense, run, vector)
-        elif tokens:
-            fetchers[name] = partial(_fetch_lexical, run, name, tokens)
-        elif name == "sparse":
-            fetchers[name] = partial(_fetch_literal, run)
-    return fetchers
-
-
-def _fetch_dense(run: Run, future: Future[Vector], seen: list[str], limit: int) -> list[Candidate]:
-    """Fetch a window of the dense ranker; without a vector it brings nothing and says so."""
-    try:
-        with run.timed("embed"):
-            vector = embedding.wait(future)
-        _check_model(run)
-        with run.timed("dense"):
-            found = run.guarded(
-                "dense",
-                lambda: rankers.dense(
-                    run.cursor,
-                    vector=vector,
-                    state=run.state,
-                    wanted=run.request.filters,
-                    seen=seen,
-                    limit=limit,
-                ),
-            )
-    except EmbeddingError as error:
-        run.degrade("dense", str(error))
-        found = None
-    if found is None and run.request.fusion == "dense_only" and not seen:
-        raise RankerUnavailable(f"The dense ranker could not run: {run.degraded['dense']}")
-    run.engines["dense"] = "exact" if run.state.exact else "hnsw"
-    return found or []
-
-
-def _check_model(run: Run) -> None:
-    model = embedding.embedder().model
-    if model != run.state.embedding_model:
-        raise EmbeddingError(
-            f"Queries are embedded by {model}, the index by {run.state.embedding_model}: their "
-            "vectors cannot be compared."
-        )
-
-
-def _fetch_lexical(
-    run: Run, name: str, tokens: str, seen: list[str], limit: int
-) -> list[Candidate]:
-    """Fetch a window by BM25 where it can be trusted, else by PostgreSQL's full-text search."""
-    arguments = {
-        "field": _FIELD[name],
-        "query": tokens,
-        "state": run.state,
-        "wanted": run.request.filters,
-        "seen": seen,
-        "limit": limit,
-    }
-    engine = run.engines.get(name) or _engine(run)
-    with run.timed(name):
-        found: list[Candidate] | None = None
-        if engine == "bm25":
-            found = run.guarded("bm25", lambda: rankers.bm25(run.cursor, **arguments))
-            engine = engine if found is not None else "core"
-        if engine == "core":
-            found = run.guarded(name, lambda: core_text.core(run.cursor, **arguments))
-    run.engines[name] = engine
-    return found or []
-
-
-def _engine(run: Run) -> str:
-    wanted = conf.get("SEARCH_LEXICAL_ENGINE")
-    return "core" if wanted == "core" or run.state.bm25_refusal() else "bm25"
-
-
-def _fetch_literal(run: Run, seen: list[str], limit: int) -> list[Candidate]:
-    """Fetch rows that hold a query without any word, such as `(`, as it stands."""
-    run.engines["sparse"] = "literal"
-    with run.timed("sparse"):
-        found = run.guarded(
-            "sparse",
-            lambda: rankers.literal(
-                run.cursor,
-                query=run.request.query.strip(),
-                wanted=run.request.filters,
-                seen=seen,
-                limit=limit,
-            ),
-        )
-    return found or []
-
-
-def _gather(run: Run, fetchers: Mapping[str, Fetch]) -> Pool:
+def _gather(run: Run, by_ranker: Mapping[str, Fetch]) -> Pool:
     """Fetch windows until there are enough entities: `top_k`, or for a time sort all 50.
 
     A time sort is right only over a pool that does not depend on `top_k`.
     """
     by_time = run.request.sort in _TIME_COLUMN
     return gather(
-        fetchers,
+        by_ranker,
         window=conf.get("SEARCH_WINDOW"),
         enough=MAX_TOP_K if by_time else run.request.top_k,
         max_windows=conf.get("SEARCH_MAX_WINDOWS"),
@@ -276,27 +167,25 @@ def _final_order(run: Run, pool: Pool) -> list[RankedRow]:
     return pool.rows if column is None else sorted_by_time(pool.rows, column)
 
 
-def _hydrate(request: SearchRequest, entities: list[Entity]) -> tuple[Hit, ...]:
-    """Read what is shown of the entities. One statement."""
-    shown = [row.vector_id for e in entities for row in (e.representative, *e.others)]
-    found = rows.fetch(shown, with_content=[e.representative.vector_id for e in entities])
-    return tuple(_hit(request, entity, found) for entity in entities)
+def _expand(run: Run, hits: tuple[Hit, ...]) -> Expansion:
+    """Add the neighbours of the results, if asked; without them the results stay as they are."""
+    if not run.request.graph_expand:
+        return Expansion(hits)
+    with run.timed("graph"):
+        expansion = run.guarded("graph", lambda: graph.expand(run.cursor, hits, run.request))
+    return expansion or Expansion(hits)
 
 
-def _hit(request: SearchRequest, entity: Entity, found: Mapping[str, Row]) -> Hit:
-    row = found[entity.representative.vector_id]
-    others = [(ranked, found[ranked.vector_id]) for ranked in entity.others]
-    return Hit(
-        entity_key=entity.key,
-        ranked=entity.representative,
-        row=row,
-        title=links.title(row),
-        url=links.url(row),
-        snippet=snippet(row.content or "", request.query),
-        others=tuple(
-            FoldedRow(ranked, other, links.title(other), links.url(other))
-            for ranked, other in others
-        ),
+def _with_content(run: Run, shown: Expansion) -> Expansion:
+    """Add the text of the first documents, if asked; the index is not held meanwhile."""
+    if not run.request.include_content:
+        return shown
+    with run.timed("content"):
+        texts = content.read((item.row for item in (*shown.hits, *shown.neighbours)), run.degrade)
+    return replace(
+        shown,
+        hits=content.attach(shown.hits, texts),
+        neighbours=content.attach(shown.neighbours, texts),
     )
 
 
@@ -323,3 +212,19 @@ def _incomplete_reason(run: Run, pool: Pool, entities: int) -> str | None:
     if not pool.exhausted:
         return f"stopped after {pool.windows} windows of {conf.get('SEARCH_WINDOW')} rows a ranker"
     return None
+
+
+def bare_scans(*, request: SearchRequest) -> dict[str, float]:
+    """Run each ranker's first window and nothing else; return the milliseconds of each.
+
+    For the benchmark: what the search would cost if it were one scan.
+    """
+    names = RANKERS_OF["rrf"]
+    vector = embedding.submit_query(request.query)
+    embedding.wait(vector)
+    with index_snapshot() as cursor:
+        run = Run(request, cursor, read_state(cursor, request.filters))
+        backend.check(run.state.bm25_files)
+        for fetch in fetchers(run, names, vector).values():
+            fetch([], conf.get("SEARCH_WINDOW"))
+    return {name: run.timings_ms[name] for name in names if name in run.timings_ms}

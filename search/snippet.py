@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from search.normalise import segment
 from search.types import Snippet
 
+LONGEST_WORD = 64  # of the query; a longer one would fill the passage
 LENGTH = 240  # characters: three lines of a result card
 
 
@@ -32,7 +33,11 @@ def snippet(content: str, query: str, *, length: int = LENGTH) -> Snippet:
 def _query_words(query: str) -> list[str]:
     """Return the words of the query worth marking: two characters or more, or a CJK ideograph."""
     words = dict.fromkeys(segment(unicodedata.normalize("NFKC", query)))
-    return [w for w in words if w[0].isalnum() and len(w) <= 64 and (len(w) > 1 or w >= "\u3400")]
+    return [
+        w
+        for w in words
+        if w[0].isalnum() and len(w) <= LONGEST_WORD and (len(w) > 1 or w >= "\u3400")
+    ]
 
 
 def _find(text: str, words: Iterable[str]) -> Iterable[tuple[int, int]]:

@@ -66,7 +66,7 @@ class IndexState:
     @property
     def exact(self) -> bool:
         """Whether few enough rows pass the filters to compare every vector."""
-        return self.vectors <= conf.get("SEARCH_DENSE_EXACT_ROWS")
+        return self.vectors <= int(conf.get("SEARCH_DENSE_EXACT_ROWS"))
 
     def bm25_refusal(self) -> str | None:
         """Return why BM25 may not be used, or None when it may."""

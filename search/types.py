@@ -27,6 +27,9 @@ STATES: Final = (
     "DISMISSED",
     "PENDING",
 )
+ANY: Final = "all"  # of the filters `type` and `state`: the same as leaving them out
+TYPE_FILTERS: Final = (*ROW_TYPES, ANY)
+STATE_FILTERS: Final = (*STATES, ANY)
 FUSIONS: Final = ("rrf", "dense_only", "sparse_only")
 SORTS: Final = ("relevance", "updated_desc", "created_desc")
 RANKERS: Final = ("dense", "sparse", "title")
@@ -55,7 +58,11 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search. `top_k` counts entities, not rows."""
+    """One search, or a scan where `query` is blank.
+
+    `top_k` counts entities in a search, rows in a scan. `page` is the token of a scan's answer
+    that leads to the next rows. A scan ignores `fusion`, `rerank`, `graph_expand` and `graph_hops`.
+    """
 
     query: str
     filters: Filters = Filters()
@@ -66,6 +73,12 @@ class SearchRequest:
     include_content: bool = False
     graph_expand: bool = False
     graph_hops: int = 1
+    page: str | None = None
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether rows are asked for by time alone."""
+        return not self.query.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,22 +189,29 @@ class Hit:
     snippet: Snippet
     others: tuple[FoldedRow, ...] = ()
     content: str | None = None
+    content_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A row that a result mentions or that mentions it, outside `top_k`.
 
-    `hop` is the shortest distance, 1 or 2; `source` the vector_id of the result it was reached
-    from.
+    `ranked` has no rank and the score 0: no ranker brought the row. `hop` is the shortest
+    distance, 1 or 2; `source` the row shown of the result it was reached from. `others` are further
+    neighbours that point at the same entity.
     """
 
-    row: Row
     entity_key: str
+    ranked: RankedRow
+    row: Row
     title: str
     url: str
+    snippet: Snippet
     hop: int
-    source: str
+    source: Row
+    others: tuple[FoldedRow, ...] = ()
+    content: str | None = None
+    content_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +275,11 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ScannedRow:
-    """A row outside a ranking, ready to be shown. `content` is None where it was not asked for."""
+    """A row outside a ranking, ready to be shown.
+
+    `content` is None where it was not asked for; `content_source`, here and in results, says where
+    it comes from: `index` or `github`.
+    """
 
     entity_key: str
     row: Row
@@ -270,14 +294,17 @@ class ScannedRow:
 class ScanResult:
     """One tile of rows in time order, not collapsed.
 
-    `since` and `until` are the bounds that applied. `next_page` is what the caller passes on to
-    go further back; None when no more rows exist.
+    `sort`, `since` and `until` are what applied. `next_page` is what the caller passes on to go
+    further back; None when no more rows exist.
     """
 
     request: SearchRequest
     rows: tuple[ScannedRow, ...]
+    sort: str
     since: datetime
     until: datetime | None
     truncated: bool
     next_page: str | None
     timings_ms: Mapping[str, float]
+    degraded: tuple[Degradation, ...] = ()
+    filters_unmatched: tuple[UnmatchedFilter, ...] = ()

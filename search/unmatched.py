@@ -1,4 +1,4 @@
-"""Why a filter left nothing: values that no row of the index has, and names near them (one read)."""
+"""Why filters left nothing: values that no row of the index has, and names near them."""
 
 import difflib
 from collections.abc import Sequence

@@ -71,7 +71,9 @@ def slow_search(
     return list(entities.items())[:top_k]
 
 
-def fetcher(world: Sequence[WorldRow], ranker: str) -> Callable[[Sequence[str], int], list[Candidate]]:
+def fetcher(
+    world: Sequence[WorldRow], ranker: str
+) -> Callable[[Sequence[str], int], list[Candidate]]:
     """A fetch function for `deepening.gather` over a world."""
     from dataclasses import replace
 

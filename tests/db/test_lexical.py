@@ -38,7 +38,9 @@ def ask(query: str, **options: Any) -> SearchResult:
 
 def text(chooser: random.Random) -> str:
     """A text of uneven length over a skewed vocabulary."""
-    return " ".join(chooser.choices(WORDS, weights=range(len(WORDS), 0, -1), k=chooser.randint(3, 80)))
+    return " ".join(
+        chooser.choices(WORDS, weights=range(len(WORDS), 0, -1), k=chooser.randint(3, 80))
+    )
 
 
 def assert_exact(index: TestIndex, queries: list[str], depth: int) -> None:
@@ -103,7 +105,7 @@ def test_a_damaged_index_is_found_and_not_used(index: TestIndex) -> None:
     assert ask("word7").trace.engines["sparse"] == "bm25"
     damage(index)
 
-    with pytest.raises(CommandError, match="damaged.*check_index --mend"):
+    with pytest.raises(CommandError, match=r"damaged.*check_index --mend"):
         call_check(index)
     result = ask("word7 word9")
     assert dict(result.trace.engines) == {"sparse": "core", "title": "core"}

@@ -89,7 +89,7 @@ def everything(index: TestIndex) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("door", AT_THE_DATABASE)
 def test_it_refuses_writes_at_the_database(loaded: TestIndex, door: str) -> None:
     before = everything(loaded)
-    with pytest.raises(DatabaseError, match="read-only|permission denied|must be owner"):
+    with pytest.raises(DatabaseError, match=r"read-only|permission denied|must be owner"):
         AT_THE_DATABASE[door]()
     assert everything(loaded) == before
 

@@ -120,7 +120,13 @@ def world(index: TestIndex, wanted: Filters) -> list[WorldRow]:
     return [
         WorldRow(
             Candidate(
-                v["vector_id"], 0.0, v["repo"], v["type"], v["number"], v["doc_path"], v["file_path"]
+                v["vector_id"],
+                0.0,
+                v["repo"],
+                v["type"],
+                v["number"],
+                v["doc_path"],
+                v["file_path"],
             ),
             dict(zip(("dense", "sparse", "title"), scores[v["vector_id"]], strict=True)),
         )
@@ -169,7 +175,9 @@ def test_the_order_of_insertion_does_not_matter(
     backwards = make_index()
     backwards.load(ROWS[::-1])
     use_index(backwards)
-    assert [answer(ask(top_k=50, fusion=f)) for f in ("rrf", "dense_only", "sparse_only")] == forwards
+    assert [
+        answer(ask(top_k=50, fusion=f)) for f in ("rrf", "dense_only", "sparse_only")
+    ] == forwards
 
 
 SCRIPT = """

@@ -107,8 +107,8 @@ def test_rows_without_a_direction_are_found_by_text(index: TestIndex) -> None:
 
 LITERALS = [
     "POL-358", "don't", "foo::bar", "a.b", '"', "*", "AND", "NEAR(", "(", "^", "\\", "foo:*bar",
-    "a & b | c", "C++", "#1234", "ﾊﾝｶｸカナ", "か\u3099くせい", "🙂", "%", "_", "'", "<->", "!x", ":*",
-    "x" * 5_000, "src/app/views.py", "\u202eabc", "--; DROP TABLE search_docs", "$$", "{}", "%s",
+    "a & b | c", "C++", "#1234", "ﾊﾝｶｸカナ", "か\u3099くせい", "🙂", "%", "_", "'", "<->", "!x",
+    ":*", "x" * 5_000, "src/app/views.py", "\u202eabc", "--; DROP TABLE search_docs", "$$", "{}", "%s",
 ]  # fmt: skip
 
 
@@ -134,9 +134,11 @@ def test_an_old_diff_that_answers_stays_in_front_of_newer_rows(index: TestIndex)
             row("c:new", type="diff", file_path=path, commit_sha="322d820", content="tidy",
                 embedding=at(0.5), updated_at="2026-07-28T00:00:00Z"),
             row("c:old", type="diff", file_path=path, commit_sha="7fd9d5e",
-                content="introduce the limit", embedding=at(0.1), updated_at="2026-07-27T00:00:00Z"),
+                content="introduce the limit", embedding=at(0.1),
+                updated_at="2026-07-27T00:00:00Z"),
             row("c:two", type="diff", file_path="docs/b.md", commit_sha="7fd9d5e",
-                content="introduce the limit", embedding=at(0.2), updated_at="2026-07-27T00:00:00Z"),
+                content="introduce the limit", embedding=at(0.2),
+                updated_at="2026-07-27T00:00:00Z"),
         ]
     )  # fmt: skip
     result = ask("when was the limit introduced")
@@ -162,13 +164,15 @@ def test_a_time_sort_does_not_depend_on_top_k(index: TestIndex) -> None:
 
 
 def test_the_number_of_statements_does_not_depend_on_top_k(index: TestIndex) -> None:
-    index.load([row(f"i:{n}", number=n + 1, content="retry", embedding=at(n / 100)) for n in range(60)])
+    index.load(
+        [row(f"i:{n}", number=n + 1, content="retry", embedding=at(n / 100)) for n in range(60)]
+    )
     counts = set()
     for top_k in (1, 10, 50):
         with CaptureQueriesContext(connections["index"]) as queries:
             assert len(ask("retry", top_k=top_k).hits) == top_k
         counts.add(len(queries))
-    # BEGIN, state, three rankers each behind a savepoint (SAVEPOINT, SELECT, RELEASE), rows, COMMIT.
+    # BEGIN, state, three rankers each in SAVEPOINT, SELECT, RELEASE, then rows, COMMIT.
     assert counts == {13}
 
 
@@ -207,7 +211,9 @@ def test_a_check_names_what_differs(index: TestIndex, embedder: str, named: str)
 
 def test_the_checks_are_silent_on_a_good_index(index: TestIndex) -> None:
     index.load([row("i:1", number=1, content="retry", embedding=at(0))])
-    assert [m for m in run_checks(databases=["index"]) if m.id.startswith("ingest_readonly.E")] == []
+    assert [
+        m for m in run_checks(databases=["index"]) if m.id.startswith("ingest_readonly.E")
+    ] == []
 
 
 def test_a_repeated_query_is_not_embedded_twice(index: TestIndex) -> None:

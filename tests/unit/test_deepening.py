@@ -11,7 +11,16 @@ from search.types import MAX_TOP_K, Candidate
 from tests.oracle import WorldRow, fetcher, slow_search
 
 RANKERS = ("dense", "sparse", "title")
-TYPES = ("doc", "diff", "issue", "issue_comment", "pull_request", "pr_review", "wiki_doc", "release")
+TYPES = (
+    "doc",
+    "diff",
+    "issue",
+    "issue_comment",
+    "pull_request",
+    "pr_review",
+    "wiki_doc",
+    "release",
+)
 
 # Few scores and few entities, so that ties and folds are the rule.
 SCORES = st.one_of(st.none(), st.integers(0, 4).map(float))
@@ -77,9 +86,7 @@ def test_it_returns_top_k_entities_whenever_they_exist(
 def test_no_row_is_lost_or_doubled(world: list[WorldRow], top_k: int, window: int) -> None:
     pool = pool_of(world, top_k=top_k, window=window)
     placed = [row.vector_id for row in pool.rows]
-    folded = [
-        row.vector_id for e in collapse(pool.rows) for row in (e.representative, *e.others)
-    ]
+    folded = [row.vector_id for e in collapse(pool.rows) for row in (e.representative, *e.others)]
     assert len(set(placed)) == len(placed)
     assert sorted(folded) == sorted(placed)
 
@@ -139,4 +146,10 @@ def test_time_sort_puts_null_times_last_and_keeps_ties() -> None:
         return RankedRow(candidate, 0.0, {}, {})
 
     rows = [dated("a", None), dated("b", 1), dated("c", 3), dated("d", 3), dated("e", None)]
-    assert [row.vector_id for row in sorted_by_time(rows, "updated_at")] == ["c", "d", "b", "a", "e"]
+    assert [row.vector_id for row in sorted_by_time(rows, "updated_at")] == [
+        "c",
+        "d",
+        "b",
+        "a",
+        "e",
+    ]

@@ -43,12 +43,22 @@ def test_what_is_written_under_a_thread_folds_into_it(kind: str) -> None:
 
 
 def test_one_file_in_two_repositories_is_two() -> None:
-    assert len(folded(candidate("c:1", file_path="a.md"), candidate("c:2", repo="acme/fork", file_path="a.md"))) == 2
+    assert (
+        len(
+            folded(
+                candidate("c:1", file_path="a.md"),
+                candidate("c:2", repo="acme/fork", file_path="a.md"),
+            )
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize("kind", ["wiki_doc", "release", "something_new"])
 def test_wiki_pages_releases_and_unknown_types_never_fold(kind: str) -> None:
-    rows = [candidate(f"w:{n}", type=kind, number=3, doc_path="Home", file_path="Home") for n in (1, 2)]
+    rows = [
+        candidate(f"w:{n}", type=kind, number=3, doc_path="Home", file_path="Home") for n in (1, 2)
+    ]
     assert len(folded(*rows, candidate("d:1", type="doc", doc_path="Home"))) == 3
 
 

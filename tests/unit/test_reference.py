@@ -43,10 +43,10 @@ def test_entity_keys(pool: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("pool", POOLS)
 def test_groups(pool: dict[str, Any]) -> None:
-    rows = {r["vector_id"]: Candidate(score=0.0, **{f: r[f] for f in KEY_FIELDS}) for r in pool["rows"]}
-    entities = collapse(
-        RankedRow(rows[f["vector_id"]], f["score"], {}, {}) for f in pool["fused"]
-    )
+    rows = {
+        r["vector_id"]: Candidate(score=0.0, **{f: r[f] for f in KEY_FIELDS}) for r in pool["rows"]
+    }
+    entities = collapse(RankedRow(rows[f["vector_id"]], f["score"], {}, {}) for f in pool["fused"])
     assert [
         {
             "key": e.key,

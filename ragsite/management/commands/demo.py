@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from knox.models import AuthToken
 
 HOST: Final = "127.0.0.1"
+SOME_LINES_SKIPPED: Final = 3  # exit code of index_load
 USERNAME: Final = "demo"
 # Shows a fold in both languages of the sample: why a limit was changed, and when.
 EXAMPLE: Final = "why did we move the retry limit from 5 to 1"
@@ -51,7 +52,7 @@ class Command(BaseCommand):
         try:
             call_command("index_load", str(snapshot), stdout=self.stdout, stderr=self.stderr)
         except CommandError as error:
-            if error.returncode != 3:  # some lines were skipped: the rest can be searched
+            if error.returncode != SOME_LINES_SKIPPED:  # the others can be searched
                 raise
             self.stderr.write(str(error))
 

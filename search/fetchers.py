@@ -1,0 +1,118 @@
+"""How each ranker is called: with which engine, and what happens when it cannot run."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final
+
+from search import conf, core_text, embedding, rankers
+from search.deepening import Fetch
+from search.embedding import Vector
+from search.errors import EmbeddingError, RankerUnavailable
+from search.normalise import normalise
+from search.run import Run
+from search.types import Candidate
+
+_FIELD: Final = {"sparse": "content", "title": "title"}
+
+
+def fetchers(run: Run, names: tuple[str, ...], vector: Future[Vector] | None) -> dict[str, Fetch]:
+    """Return a function for each ranker in `names` that fetches its next window, in that order.
+
+    `vector` is the future vector of the query; without it there is no dense ranker. A query
+    without any word is looked for literally instead of by words.
+    """
+    tokens = normalise(run.request.query)
+    found: dict[str, Fetch] = {}
+    for name in names:
+        if name == "dense" and vector is not None:
+            found[name] = partial(_fetch_dense, run, vector)
+        elif tokens:
+            found[name] = partial(_fetch_lexical, run, name, tokens)
+        elif name == "sparse":
+            found[name] = partial(_fetch_literal, run)
+    return found
+
+
+def _fetch_dense(
+    run: Run, future: Future[Vector], seen: Sequence[str], limit: int
+) -> list[Candidate]:
+    """Fetch a window of the dense ranker; without a vector it brings nothing and says so."""
+    try:
+        with run.timed("embed"):
+            vector = embedding.wait(future)
+        _check_model(run)
+        with run.timed("dense"):
+            found = run.guarded(
+                "dense",
+                lambda: rankers.dense(
+                    run.cursor,
+                    vector=vector,
+                    state=run.state,
+                    wanted=run.request.filters,
+                    seen=seen,
+                    limit=limit,
+                ),
+            )
+    except EmbeddingError as error:
+        run.degrade("dense", str(error))
+        found = None
+    if found is None and run.request.fusion == "dense_only" and not seen:
+        raise RankerUnavailable(f"The dense ranker could not run: {run.degraded['dense']}")
+    run.engines["dense"] = "exact" if run.state.exact else "hnsw"
+    return found or []
+
+
+def _check_model(run: Run) -> None:
+    model = embedding.embedder().model
+    if model != run.state.embedding_model:
+        raise EmbeddingError(
+            f"Queries are embedded by {model}, the index by {run.state.embedding_model}: their "
+            "vectors cannot be compared."
+        )
+
+
+def _fetch_lexical(
+    run: Run, name: str, tokens: str, seen: Sequence[str], limit: int
+) -> list[Candidate]:
+    """Fetch a window by BM25 where it can be trusted, else by PostgreSQL's full-text search."""
+    arguments: dict[str, Any] = {
+        "field": _FIELD[name],
+        "query": tokens,
+        "state": run.state,
+        "wanted": run.request.filters,
+        "seen": seen,
+        "limit": limit,
+    }
+    engine = run.engines.get(name) or _engine(run)
+    with run.timed(name):
+        found: list[Candidate] | None = None
+        if engine == "bm25":
+            found = run.guarded("bm25", lambda: rankers.bm25(run.cursor, **arguments))
+            engine = engine if found is not None else "core"
+        if engine == "core":
+            found = run.guarded(name, lambda: core_text.core(run.cursor, **arguments))
+    run.engines[name] = engine
+    return found or []
+
+
+def _engine(run: Run) -> str:
+    wanted = conf.get("SEARCH_LEXICAL_ENGINE")
+    return "core" if wanted == "core" or run.state.bm25_refusal() else "bm25"
+
+
+def _fetch_literal(run: Run, seen: Sequence[str], limit: int) -> list[Candidate]:
+    """Fetch rows that hold a query without any word, such as `(`, as it stands."""
+    run.engines["sparse"] = "literal"
+    with run.timed("sparse"):
+        found = run.guarded(
+            "sparse",
+            lambda: rankers.literal(
+                run.cursor,
+                query=run.request.query.strip(),
+                wanted=run.request.filters,
+                seen=seen,
+                limit=limit,
+            ),
+        )
+    return found or []
