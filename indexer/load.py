@@ -115,7 +115,8 @@ class _Loading:
             self._on_bad_line(line.number, str(error))
 
     def _flush(self, line: int) -> None:
-        self._writer.store(self._rows, self._edges, progress={"mark": self._mark, "line": line})
+        progress = {"mark": self._mark, "line": line}
+        self._writer.store(self._rows, self._edges, notes={"load": progress})
         self._rows, self._edges = [], []
         tally = self._writer.tally
         self._on_progress(

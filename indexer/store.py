@@ -2,11 +2,12 @@
 
 Every writing command opens a `Writer`, stores batches (one transaction each) and calls `finish`.
 The state table remembers that a command is writing; a command that died is seen by the next one,
-which then rewrites the table, since BM25 entries may have been lost with it.
+which then rewrites the table, since BM25 entries may have been lost with it. Commands take turns:
+an advisory lock lets one at a time write.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from types import TracebackType
@@ -15,7 +16,7 @@ from typing import Any, Final, Self, cast
 import psycopg
 from psycopg import sql
 
-from indexer import lexical
+from indexer import lexical, upsert
 from indexer.errors import Incompatible, IndexerError
 from indexer.records import COLUMNS, EDGE_COLUMNS, MADE_COLUMNS, Values
 from search.normalise import NORMALISER_VERSION
@@ -30,6 +31,9 @@ _BUILT_LAST: Final = (
     "search_docs_title_bm25",
 )
 _ROW_COLUMNS: Final = (*COLUMNS, *MADE_COLUMNS)
+# The server may still be busy with a batch of a command that was just killed.
+_WAIT_FOR_TURN: Final = "20s"
+_TURN: Final = 0x7261672D696E6478  # "rag-indx", the key of the advisory lock
 
 # The owner's own notes: unfinished writes and the progress of loads. Readers have no right to it.
 _STATE_TABLE: Final = """
@@ -80,7 +84,7 @@ class Writer:
     """A connection that writes one index; use as a context manager, end with `finish`.
 
     Raises Incompatible when the index holds vectors of another model or dimension, before
-    anything is written.
+    anything is written, and IndexerError while another command writes.
     """
 
     def __init__(self, url: str, *, embedding_model: str, dimensions: int, source: str) -> None:
@@ -90,13 +94,13 @@ class Writer:
         self._source = source
         self.connection = connect(url)
         try:
+            self._take_turn()
             self._check_fit()
             # A bulk load is several times faster when the indexes are built at its end.
             self._fresh = not self._has_rows()
             _create(self.connection, dimensions, with_indexes=not self._fresh)
             self._prepare_empty_table()
-            self._unfinished = self.recall("writing") is not None
-            self.remember("writing", True)
+            self._unfinished = self._wrote = self.recall("writing") is not None
         except BaseException:
             self.connection.close()
             raise
@@ -112,30 +116,36 @@ class Writer:
     ) -> None:
         self.connection.close()
 
+    @property
+    def wrote(self) -> bool:
+        """Whether this writer, or one before it that died, stored something: `finish` is due."""
+        return self._wrote
+
     def store(
         self,
         rows: Sequence[Values],
         edges: Sequence[Values] = (),
         *,
         deleted: Sequence[str] = (),
-        progress: Mapping[str, Any] | None = None,
+        notes: Mapping[str, Any] | None = None,
     ) -> None:
         """Store one batch in one transaction: upsert rows by id and edges by both ends, delete ids.
 
-        A row that is already there in the same form is left alone. `progress` is remembered with
-        the batch, under the key `load`.
+        A row that is already there in the same form is left alone. `notes` are remembered with
+        the batch, each under its key.
         """
+        if (rows or edges or deleted) and not self._wrote:
+            # Before the batch: a rolled-back one leaves its traces in BM25 too.
+            self.remember("writing", True)
+            self._wrote = True
         with self.connection.transaction():
-            if deleted:
-                gone = self.connection.execute(
-                    "DELETE FROM search_docs WHERE vector_id = ANY(%s)", [list(deleted)]
-                )
-                self.tally.deleted += gone.rowcount
-            self._upsert_rows(_latest(rows, "vector_id"))
-            self._upsert_edges(_latest(edges, "src_vector_id", "dst_vector_id"))
-            self._note_write()
-            if progress is not None:
-                self.remember("load", progress)
+            changed = self._delete_rows(deleted)
+            changed += self._upsert_rows(upsert.latest(rows, "vector_id"))
+            changed += self._upsert_edges(upsert.latest(edges, "src_vector_id", "dst_vector_id"))
+            if changed:
+                self._note_write()
+            for key, value in (notes or {}).items():
+                self.remember(key, value)
 
     def finish(self) -> lexical.Probe | None:
         """Make the index ready for searching after the last batch, and say what it holds.
@@ -204,38 +214,51 @@ class Writer:
             )
         )
 
-    def _upsert_rows(self, rows: Sequence[Values]) -> None:
-        if not rows:
-            return
-        self._stage("search_docs", _ROW_COLUMNS, rows)
-        result = self.connection.execute(_upsert("search_docs", _ROW_COLUMNS, ("vector_id",)))
-        inserted = [fresh for (fresh,) in result.fetchall()]
-        self.tally.inserted += sum(inserted)
-        self.tally.updated += len(inserted) - sum(inserted)
-        self.tally.unchanged += len(rows) - len(inserted)
+    def _take_turn(self) -> None:
+        """Wait for another command that writes; raises IndexerError if it takes too long."""
+        self.connection.execute("SELECT set_config('lock_timeout', %s, false)", [_WAIT_FOR_TURN])
+        try:
+            self.connection.execute("SELECT pg_advisory_lock(%s)", [_TURN])
+        except psycopg.errors.LockNotAvailable:
+            raise IndexerError("Another command is writing this index; try again later.") from None
+        self.connection.execute("RESET lock_timeout")
 
-    def _upsert_edges(self, edges: Sequence[Values]) -> None:
-        if not edges:
-            return
-        self._stage("doc_edges", tuple(EDGE_COLUMNS), edges)
-        ends = ("src_vector_id", "dst_vector_id")
-        self.connection.execute(_upsert("doc_edges", tuple(EDGE_COLUMNS), ends))
-        self.tally.edges += len(edges)
-
-    def _stage(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
-        """Copy values into a temporary table shaped like the target."""
-        names = sql.SQL(", ").join(map(sql.Identifier, columns))
-        self.connection.execute(
-            sql.SQL(
-                "CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA"
-            ).format(_staged(table), names, sql.Identifier(table))
+    def _delete_rows(self, ids: Sequence[str]) -> int:
+        if not ids:
+            return 0
+        gone = self.connection.execute(
+            "DELETE FROM search_docs WHERE vector_id = ANY(%s)", [list(ids)]
         )
+        self.tally.deleted += gone.rowcount
+        return gone.rowcount
+
+    def _upsert_rows(self, rows: Sequence[Values]) -> int:
+        written = self._upsert("search_docs", _ROW_COLUMNS, ("vector_id",), rows)
+        self.tally.inserted += sum(written)
+        self.tally.updated += len(written) - sum(written)
+        self.tally.unchanged += len(rows) - len(written)
+        return len(written)
+
+    def _upsert_edges(self, edges: Sequence[Values]) -> int:
+        ends = ("src_vector_id", "dst_vector_id")
+        self.tally.edges += len(edges)
+        return len(self._upsert("doc_edges", tuple(EDGE_COLUMNS), ends, edges))
+
+    def _upsert(
+        self, table: str, columns: Sequence[str], key: Sequence[str], rows: Sequence[Values]
+    ) -> list[bool]:
+        """Return for each row written whether it is new; rows that are there already are not."""
+        if not rows:
+            return []
+        self.connection.execute(upsert.stage(table, columns))
         with (
             self.connection.cursor() as cursor,
-            cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(_staged(table), names)) as copy,
+            cursor.copy(upsert.fill(table, columns)) as copy,
         ):
             for row in rows:
                 copy.write_row([row[name] for name in columns])
+        result = self.connection.execute(upsert.upsert(table, columns, key))
+        return [fresh for (fresh,) in result.fetchall()]
 
     def _note_write(self) -> None:
         """Set written_at: from here on an older probe vouches for nothing."""
@@ -252,38 +275,3 @@ class Writer:
             """,
             [CONTRACT_VERSION, self._model, self._dimensions, NORMALISER_VERSION, self._source],
         )
-
-
-def _latest(records: Sequence[Values], *key: str) -> list[Values]:
-    """Keep the last of records with one key: a statement cannot touch a row twice."""
-    return list({tuple(record[name] for name in key): record for record in records}.values())
-
-
-def _staged(table: str) -> sql.Identifier:
-    return sql.Identifier(f"staged_{table}")
-
-
-def _upsert(table: str, columns: Sequence[str], key: Sequence[str]) -> sql.Composed:
-    """Return the statement that moves what is staged for `table` into it.
-
-    It returns a row for each row written: true where it was inserted, false where updated.
-    """
-    rest = [name for name in columns if name not in key]
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    stamp = sql.SQL(", indexed_at = now()" if table == "search_docs" else "")
-    return sql.SQL(
-        "INSERT INTO {table} AS kept ({names}) SELECT {names} FROM {staged} "
-        "ON CONFLICT ({key}) DO UPDATE SET {assign}{stamp} "
-        "WHERE ({mine}) IS DISTINCT FROM ({theirs}) RETURNING xmax = 0"
-    ).format(
-        table=sql.Identifier(table),
-        staged=_staged(table),
-        names=names,
-        key=sql.SQL(", ").join(map(sql.Identifier, key)),
-        assign=sql.SQL(", ").join(
-            sql.SQL("{0} = EXCLUDED.{0}").format(sql.Identifier(name)) for name in rest
-        ),
-        stamp=stamp,
-        mine=sql.SQL(", ").join(sql.Identifier("kept", name) for name in rest),
-        theirs=sql.SQL(", ").join(sql.Identifier("excluded", name) for name in rest),
-    )

@@ -257,8 +257,9 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "RowTypeEnum": "search.types.ROW_TYPES",
+        "RowTypeFilterEnum": "search.types.TYPE_FILTERS",
         "FusionEnum": "search.types.FUSIONS",
         "SortEnum": "search.types.SORTS",
-        "StateEnum": "search.types.STATES",
+        "StateFilterEnum": "search.types.STATE_FILTERS",
     },
 }

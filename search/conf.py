@@ -29,6 +29,12 @@ SETTINGS: Final = (
     ),
     Setting("SEARCH_TITLE_RANKER", True, "Rank titles too; off leaves dense and sparse."),
     Setting(
+        "SEARCH_TITLE_COVERAGE",
+        0.7,
+        "A title counts only if its words carry at least this share of the query's weight (inverse "
+        "document frequency); 0 counts every title that shares a word.",
+    ),
+    Setting(
         "SEARCH_LEXICAL_ENGINE",
         "auto",
         "auto: BM25 where it can be trusted, else PostgreSQL's full-text search; core: always the "
@@ -115,9 +121,7 @@ SETTINGS: Final = (
         "Base of the host that serves wiki pages as they are; public wikis only.",
     ),
     Setting("SEARCH_CONTENT_MAX_BYTES", 500_000, "Size up to which a file is fetched."),
-    Setting(
-        "SEARCH_CONTENT_TIMEOUT_MS", 3_000, "Longest time for fetching all files of an answer."
-    ),
+    Setting("SEARCH_CONTENT_TIMEOUT_MS", 3_000, "Longest time for all files of an answer."),
     Setting(
         "SEARCH_EMBED_URL",
         "",

@@ -7,7 +7,7 @@ since ranking every row that holds a particle takes seconds.
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.db.backends.utils import CursorWrapper
 
@@ -80,6 +80,21 @@ def _rarest(terms: Sequence[tuple[str, int | None]]) -> list[str]:
     return chosen
 
 
+def everything(
+    cursor: CursorWrapper, *, field: str, query: str, state: IndexState, wanted: Filters
+) -> tuple[str, dict[str, Any]]:
+    """Return the statement that orders all rows with any of the words, and its values.
+
+    The statement is empty where the query has no word. One statement is run.
+    """
+    cursor.execute(_TERMS, {"query": query, "field": field, "limit": MAX_TERMS})
+    terms: list[tuple[str, int | None]] = cursor.fetchall()
+    matching = [lexeme for lexeme, _ in terms]
+    statement = _RANK.format(columns=_COLUMNS, field=field, where=filters.where(wanted))
+    values = _values(terms, _rarest(terms), matching, state)
+    return (statement if terms else ""), {**values, "limit": None}
+
+
 def _rank(
     cursor: CursorWrapper,
     field: str,
@@ -92,20 +107,31 @@ def _rank(
     limit: int,
 ) -> list[Candidate]:
     conditions = (_UNSEEN,) if seen else ()
-    rows = max(state.rows_estimate, 1)
     cursor.execute(
         _RANK.format(columns=_COLUMNS, field=field, where=filters.where(wanted, *conditions)),
         {
             **filters.active(wanted),
-            "rare": _any_of(rare),
-            "matching": _any_of(matching),
-            "terms": [_quoted(lexeme) for lexeme, _ in terms],
-            "weights": [_idf(documents or 1, rows) for _, documents in terms],
+            **_values(terms, rare, matching, state),
             "seen": list(seen),
             "limit": limit,
         },
     )
     return read(cursor)
+
+
+def _values(
+    terms: Sequence[tuple[str, int | None]],
+    rare: Sequence[str],
+    matching: Sequence[str],
+    state: IndexState,
+) -> dict[str, Any]:
+    rows = max(state.rows_estimate, 1)
+    return {
+        "rare": _any_of(rare),
+        "matching": _any_of(matching),
+        "terms": [_quoted(lexeme) for lexeme, _ in terms],
+        "weights": [_idf(documents or 1, rows) for _, documents in terms],
+    }
 
 
 def _idf(documents: float, rows: float) -> float:

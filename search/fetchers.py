@@ -1,6 +1,6 @@
 """How each ranker is called: with which engine, and what happens when it cannot run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final
@@ -88,12 +88,32 @@ def _fetch_lexical(
     with run.timed(name):
         found: list[Candidate] | None = None
         if engine == "bm25":
-            found = run.guarded("bm25", lambda: rankers.bm25(run.cursor, **arguments))
+            found = run.guarded("bm25", lambda: _kept(run, name, tokens, rankers.bm25, arguments))
             engine = engine if found is not None else "core"
         if engine == "core":
-            found = run.guarded(name, lambda: core_text.core(run.cursor, **arguments))
+            found = run.guarded(name, lambda: _kept(run, name, tokens, core_text.core, arguments))
     run.engines[name] = engine
     return found or []
+
+
+def _kept(
+    run: Run,
+    name: str,
+    tokens: str,
+    rank: Callable[..., list[Candidate]],
+    arguments: Mapping[str, Any],
+) -> list[Candidate]:
+    """Rank; of titles keep those that hold most of what was asked.
+
+    A title that shares one word with a long question is no evidence, and counts in the fusion as
+    much as the best passage: docs/decisions/title-ranker.md. A window that shrinks this way ends
+    the ranker; what it leaves out is found by content, which begins with the title.
+    """
+    found = rank(run.cursor, **arguments)
+    if name != "title":
+        return found
+    share = conf.get("SEARCH_TITLE_COVERAGE")
+    return rankers.covering(run.cursor, titles=found, query=tokens, state=run.state, share=share)
 
 
 def _engine(run: Run) -> str:

@@ -110,7 +110,7 @@ def _below(base: str, path: str, headers: Mapping[str, str]) -> _Get:
 
 
 def _segments(path: str) -> str:
-    """Return a path percent-encoded; raises RemoteError where a segment is empty or leads upwards."""
+    """Return a path percent-encoded; raises RemoteError where a segment is empty or leads up."""
     if {"", ".", ".."}.intersection(path.split("/")):
         raise RemoteError("is not asked for a path that no file can have")
     return encode_path(path)

@@ -46,6 +46,11 @@ class Expansion:
     hits: tuple[Hit, ...]
     neighbours: tuple[Neighbour, ...] = ()
 
+    @property
+    def shown(self) -> list[Row]:
+        """The row that each is shown by, in order."""
+        return [*(hit.row for hit in self.hits), *(one.row for one in self.neighbours)]
+
 
 def expand(cursor: CursorWrapper, hits: Sequence[Hit], request: SearchRequest) -> Expansion:
     """Find the neighbours of `hits` within `graph_hops`, nearest first, then by place, then by id.
@@ -79,7 +84,7 @@ def _reached(
             "limit": conf.get("SEARCH_GRAPH_LIMIT"),
         },
     )
-    return cursor.fetchall()
+    return list(cursor.fetchall())
 
 
 def _rows(hit: Hit) -> tuple[Row, ...]:

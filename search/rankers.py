@@ -62,6 +62,20 @@ SELECT {columns}, -relevance AS score
  WHERE relevance < 0 ORDER BY relevance + 0, vector_id LIMIT %(limit)s
 """
 
+# Returns the ids, of those given, whose title's words carry enough of the query's weight.
+_COVERING = """
+WITH term AS (
+    SELECT q.lexeme, ln(1 + (greatest(%(rows)s - coalesce(documents, 1), 0) + 0.5)
+                            / (coalesce(documents, 1) + 0.5)) AS weight
+      FROM unnest(tsvector_to_array(to_tsvector('simple', %(query)s))) AS q(lexeme)
+      LEFT JOIN term_frequencies AS known ON field = 'title' AND known.lexeme = q.lexeme
+)
+SELECT vector_id FROM search_docs
+ WHERE vector_id = ANY(%(ids)s)
+   AND (SELECT sum(weight) FROM term WHERE lexeme = ANY(tsvector_to_array(title_tsv)))
+       >= %(share)s * (SELECT sum(weight) FROM term)
+"""
+
 # Returns rows whose content holds the text literally; for a query without any word.
 _LITERAL = """
 SELECT {columns}, 1.0 AS score
@@ -131,6 +145,31 @@ def literal(
 ) -> list[Candidate]:
     """Find rows whose content holds `query` as it stands; every score is 1."""
     return _fetch(cursor, _LITERAL, wanted, seen, limit, {"query": query})
+
+
+def covering(
+    cursor: CursorWrapper,
+    *,
+    titles: Sequence[Candidate],
+    query: str,
+    state: IndexState,
+    share: float,
+) -> list[Candidate]:
+    """Keep the rows whose title's words carry at least `share` of the query's weight.
+
+    A word weighs its inverse document frequency among titles. `query` is normalised; order stays.
+    """
+    if not titles or share <= 0:
+        return list(titles)
+    values = {
+        "ids": [row.vector_id for row in titles],
+        "query": query,
+        "rows": max(state.rows_estimate, 1.0),
+        "share": share,
+    }
+    cursor.execute(_COVERING, values)
+    kept = {vector_id for (vector_id,) in cursor.fetchall()}
+    return [row for row in titles if row.vector_id in kept]
 
 
 def _fetch(

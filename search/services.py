@@ -176,16 +176,16 @@ def _expand(run: Run, hits: tuple[Hit, ...]) -> Expansion:
     return expansion or Expansion(hits)
 
 
-def _with_content(run: Run, shown: Expansion) -> Expansion:
+def _with_content(run: Run, expansion: Expansion) -> Expansion:
     """Add the text of the first documents, if asked; the index is not held meanwhile."""
     if not run.request.include_content:
-        return shown
+        return expansion
     with run.timed("content"):
-        texts = content.read((item.row for item in (*shown.hits, *shown.neighbours)), run.degrade)
+        texts = content.read(expansion.shown, run.degrade)
     return replace(
-        shown,
-        hits=content.attach(shown.hits, texts),
-        neighbours=content.attach(shown.neighbours, texts),
+        expansion,
+        hits=content.attach(expansion.hits, texts),
+        neighbours=content.attach(expansion.neighbours, texts),
     )
 
 

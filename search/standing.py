@@ -32,6 +32,7 @@ SELECT vector_id, rank, score, (SELECT count(*) FROM ranked)
 # Returns how many rows the ranker orders, where the target has none among them.
 _COUNT = "SELECT count(*) FROM ({statement}) AS ordered"
 
+_FIELD: Final = {"sparse": "content", "title": "title"}
 _BY_SCORE: Final = "ORDER BY score DESC, vector_id"
 _AS_IT_COMES: Final = ""  # the statement sorts, by (score, id), at full precision
 
@@ -107,7 +108,7 @@ def _everything(
         )
         numbers = ",".join(map(repr, question.vector or ()))
         return statement, {"vector": f"[{numbers}]", "limit": None}, _AS_IT_COMES
-    field = rankers.FIELD_OF[ranker]
+    field = _FIELD[ranker]
     if engine == "bm25":
         statement = rankers._BM25.format(columns=rankers._COLUMNS, field=field, where=where)
         return statement, {"query": question.tokens, "limit": rankers.BM25_REACH}, _BY_SCORE

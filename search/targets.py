@@ -29,7 +29,9 @@ _FILE: Final = (
     "repo = %(t_repo)s AND type IN ('doc', 'diff') AND ((doc_path = %(t_path)s AND doc_path <> '')"
     " OR (file_path = %(t_path)s AND file_path <> ''))"
 )
-_WIKI: Final = "repo = %(t_repo)s AND doc_path = %(t_path)s AND doc_path <> '' AND type = 'wiki_doc'"
+_WIKI: Final = (
+    "repo = %(t_repo)s AND doc_path = %(t_path)s AND doc_path <> '' AND type = 'wiki_doc'"
+)
 _THREAD: Final = "repo = %(t_repo)s AND number = %(t_number)s AND number <> 0"
 _COMMIT: Final = "repo = %(t_repo)s AND commit_sha LIKE %(t_sha)s AND commit_sha <> ''"
 _ANCHORED: Final = "encode(sha256(convert_to(file_path, 'UTF8')), 'hex') = %(t_anchor)s"

@@ -35,6 +35,7 @@ SORTS: Final = ("relevance", "updated_desc", "created_desc")
 RANKERS: Final = ("dense", "sparse", "title")
 
 MAX_TOP_K: Final = 50
+MAX_GRAPH_HOPS: Final = 2
 MAX_QUERY_CHARACTERS: Final = 8_000  # as long as the longest indexed content
 
 
@@ -213,6 +214,11 @@ class Neighbour:
     content: str | None = None
     content_source: str | None = None
 
+    @property
+    def source_name(self) -> str:
+        """What the result it was reached from is called: a slug or path, else its vector_id."""
+        return self.source.doc_path or self.source.vector_id
+
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
@@ -267,6 +273,11 @@ class SearchResult:
     filters_unmatched: tuple[UnmatchedFilter, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     rerank_applied: bool = False
+
+    @property
+    def shown(self) -> tuple[Hit | Neighbour, ...]:
+        """The hits, then their neighbours."""
+        return (*self.hits, *self.neighbours)
 
     @property
     def rerank_requested(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db.backends.utils import CursorWrapper
 
+from search.reading import bounded_snapshot
 from search.types import Filters, UnmatchedFilter
 
 SUGGESTIONS: Final = 3
@@ -42,6 +43,16 @@ def explain(cursor: CursorWrapper, wanted: Filters) -> tuple[UnmatchedFilter, ..
         known = sorted(row[0] for row in cursor.fetchall())
         found += [UnmatchedFilter(name, one, near(one, known)) for one in asked if one not in known]
     return tuple(found)
+
+
+def known_repositories() -> tuple[str, ...]:
+    """Return the names of all repositories of the index, sorted; for a form to offer.
+
+    Raises IndexUnavailable when the index cannot be read.
+    """
+    with bounded_snapshot() as cursor:
+        cursor.execute(_VALUES["repo"])
+        return tuple(sorted(row[0] for row in cursor.fetchall()))
 
 
 def near(value: str, known: Sequence[str]) -> tuple[str, ...]:

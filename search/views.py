@@ -1,22 +1,37 @@
-"""The REST endpoint: reads a request, makes one call into the service, writes the answer."""
+"""The REST endpoints: read a request, make one call into a service, write the answer."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from csp.decorators import csp_update
 from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.utils.decorators import method_decorator
 from drf_spectacular.views import SpectacularSwaggerSplitView
 from drf_standardized_errors.handler import ExceptionHandler as StandardExceptionHandler
-from rest_framework.exceptions import APIException, ErrorDetail, ParseError, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    ParseError,
+    ValidationError,
+)
+from rest_framework.exceptions import NotFound as NotFoundResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from search import services
-from search.errors import IndexUnavailable, InvalidRequest, RankerUnavailable, SearchError
-from search.schema import describe_get, describe_post
-from search.serializers import SearchResponse, to_request
+from search import entity_rows, services
+from search.errors import IndexUnavailable, InvalidRequest, NotFound, RankerUnavailable, SearchError
+from search.schema import describe_entity, describe_get, describe_post, describe_row
+from search.serializers import (
+    EntityParameters,
+    EntityResponse,
+    ListedRow,
+    NoParameters,
+    Parameters,
+    to_request,
+    to_response,
+    validated,
+)
 from search.serializers.wire import StrictJSONParser, from_query_string
 
 # The code of each error that is not the client's fault and may pass.
@@ -27,7 +42,7 @@ _UNAVAILABLE: Final[dict[type[SearchError], str]] = {
 
 
 class SearchView(APIView):
-    """Search, with parameters in the query string or in a JSON body."""
+    """Search or scan, with parameters in the query string or in a JSON body."""
 
     # No OPTIONS: it would repeat the schema in another form.
     http_method_names = ["get", "head", "post"]
@@ -36,18 +51,54 @@ class SearchView(APIView):
     @describe_get
     def get(self, request: Request) -> Response:
         """Search for what the query string asks."""
-        return self._answer(from_query_string(request.META.get("QUERY_STRING", "")))
+        return self._answer(from_query_string(_query_string(request)))
 
     @describe_post
     def post(self, request: Request) -> Response:
         """Search for what the JSON body asks."""
-        if request.META.get("QUERY_STRING"):
+        if _query_string(request):
             raise ParseError("A POST takes its parameters in the body, not in the query string.")
         return self._answer(cast(dict[str, object], request.data))
 
     def _answer(self, parameters: Mapping[str, object]) -> Response:
-        result = services.search(request=to_request(parameters))
-        return Response(SearchResponse(result).data)
+        result = services.answer(request=to_request(parameters))
+        return Response(to_response(result))
+
+
+class EntityView(APIView):
+    """All rows of one entity."""
+
+    http_method_names = ["get", "head"]
+
+    @describe_entity
+    def get(self, request: Request, key: str) -> Response:
+        """Return rows of the entity `key`."""
+        parameters = _parameters(request, EntityParameters)
+        rows = entity_rows.entity_rows(
+            key=key, cursor=parameters.get("cursor"), limit=parameters["limit"]
+        )
+        return Response(EntityResponse(rows).data)
+
+
+class RowView(APIView):
+    """One row."""
+
+    http_method_names = ["get", "head"]
+
+    @describe_row
+    def get(self, request: Request, vector_id: str) -> Response:
+        """Return the row `vector_id` with its text."""
+        _parameters(request, NoParameters)
+        return Response(ListedRow(entity_rows.row(vector_id=vector_id)).data)
+
+
+def _query_string(request: Request) -> str:
+    return str(request.META.get("QUERY_STRING", ""))
+
+
+def _parameters(request: Request, kind: type[Parameters]) -> dict[str, Any]:
+    """Return the parameters of a query string; raises ValidationError or ParseError."""
+    return validated(kind, from_query_string(_query_string(request), kind))
 
 
 # Swagger UI draws its icons from data: URLs in its style sheet.
@@ -71,6 +122,8 @@ class ExceptionHandler(StandardExceptionHandler):
         """Return the API exception that stands for `exc`, or `exc` itself."""
         if isinstance(exc, InvalidRequest):
             return ValidationError({exc.field: [ErrorDetail(str(exc), code="invalid")]})
+        if isinstance(exc, NotFound):
+            return NotFoundResponse(str(exc))
         for kind, code in _UNAVAILABLE.items():
             if isinstance(exc, kind):
                 return Unavailable(str(exc), code=code)

@@ -2,13 +2,30 @@
 
 from rest_framework.exceptions import ValidationError
 
-from search.serializers.request import SearchParameters, messages_by_field, to_request
+from search.serializers.listing import EntityResponse, ListedRow, ScanResponse, to_response
+from search.serializers.request import (
+    EntityParameters,
+    NoParameters,
+    Parameters,
+    SearchParameters,
+    messages_by_field,
+    to_request,
+    validated,
+)
 from search.serializers.response import SearchResponse
 
 __all__ = [
+    "EntityParameters",
+    "EntityResponse",
+    "ListedRow",
+    "NoParameters",
+    "Parameters",
+    "ScanResponse",
     "SearchParameters",
     "SearchResponse",
     "ValidationError",
     "messages_by_field",
     "to_request",
+    "to_response",
+    "validated",
 ]

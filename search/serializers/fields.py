@@ -41,6 +41,18 @@ class WholeNumber(serializers.IntegerField):
         return data
 
 
+class Flag(serializers.BooleanField):
+    """True or false; not 1, "yes" or null."""
+
+    default_error_messages = {"invalid": "Must be true or false."}
+
+    def to_internal_value(self, data: Any) -> bool:
+        """Return the value."""
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
 class OneOf(serializers.ChoiceField):
     """One of a few words. The message lists them, and never repeats what was sent."""
 

@@ -1,32 +1,12 @@
 """How an answer is written: every field with its type, from the dataclasses of the service."""
 
-from datetime import UTC
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from search import types
-
-# The fields that only rows of a type have.
-TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
-    "issue": (),
-    "pull_request": (),
-    "release": ("tag_name",),
-    "doc": ("doc_path",),
-    "wiki_doc": ("wiki_path", "wiki_extension"),
-    "diff": ("commit_sha", "file_path", "file_status", "commit_date", "commit_author"),
-    "issue_comment": ("author", "comment_id"),
-    "pr_review": ("author", "review_id"),
-    "pr_review_comment": ("author", "comment_id", "file_path", "line", "commit_sha"),
-}
-_ALL_TYPE_FIELDS: Final = frozenset(name for names in TYPE_FIELDS.values() for name in names)
-
-
-def _time(source: str | None, help_text: str, **options: Any) -> serializers.DateTimeField:
-    return serializers.DateTimeField(
-        source=source, default_timezone=UTC, allow_null=True, help_text=help_text, **options
-    )
+from search.serializers.row import RowFields, time_field
 
 
 def _of_ranker(what: str, ranker: str) -> dict[str, Any]:
@@ -40,16 +20,6 @@ def _of_ranker(what: str, ranker: str) -> dict[str, Any]:
     }
 
 
-class Snippet(serializers.Serializer[types.Snippet]):
-    """A passage of the row's text."""
-
-    text = serializers.CharField(allow_blank=True)
-    marks = serializers.ListField(
-        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
-        help_text="`[start, end)` of the query's words in `text`, counted in code points.",
-    )
-
-
 class SameEntityRow(serializers.Serializer[types.FoldedRow]):
     """A reference to a row that was folded under a result."""
 
@@ -58,7 +28,7 @@ class SameEntityRow(serializers.Serializer[types.FoldedRow]):
     commit_sha = serializers.CharField(
         source="row.commit_sha", required=False, help_text="Of diffs only."
     )
-    updated_at = _time("row.updated_at", "Null where the source had no time.")
+    updated_at = time_field("row.updated_at", "Null where the source had no time.")
     score = serializers.FloatField(source="ranked.score", help_text="Fused score.")
 
     def to_representation(self, instance: types.FoldedRow) -> dict[str, Any]:
@@ -69,29 +39,23 @@ class SameEntityRow(serializers.Serializer[types.FoldedRow]):
         return value
 
 
-class SameEntity(serializers.Serializer[types.Hit]):
+class SameEntity(serializers.Serializer[types.Hit | types.Neighbour]):
     """The rows that point at the same entity as the result."""
 
     count = serializers.SerializerMethodField(help_text="The result included: at least 2.")
     others = SameEntityRow(many=True, help_text="In final order.")
 
-    def get_count(self, hit: types.Hit) -> int:
+    def get_count(self, shown: types.Hit | types.Neighbour) -> int:
         """Return the number of rows of the entity."""
-        return 1 + len(hit.others)
+        return 1 + len(shown.others)
 
 
-class SearchHit(serializers.Serializer[types.Hit]):
-    """One entity, shown by its best-placed row. The fields of other types are left out."""
+class SearchHit(RowFields[types.Hit | types.Neighbour]):
+    """One entity, shown by its best-placed row; or a neighbour of the results, after them.
 
-    number = serializers.IntegerField(
-        source="row.number", help_text="Of the issue or pull request; 0 = none."
-    )
-    title = serializers.CharField(allow_blank=True)
-    state = serializers.CharField(source="row.state", allow_blank=True)
-    type = serializers.ChoiceField(source="row.type", choices=types.ROW_TYPES)
-    labels = serializers.ListField(source="row.labels", child=serializers.CharField())
-    milestone = serializers.CharField(source="row.milestone", allow_blank=True)
-    assignees = serializers.ListField(source="row.assignees", child=serializers.CharField())
+    A neighbour has `graph_hop`, and no ranker held it: its score is 0.
+    """
+
     score = serializers.FloatField(source="ranked.score", help_text="Fused score.")
     dense_score = serializers.FloatField(**_of_ranker("scores", "dense"))
     sparse_score = serializers.FloatField(**_of_ranker("scores", "sparse"))
@@ -102,38 +66,24 @@ class SearchHit(serializers.Serializer[types.Hit]):
     rerank_score = serializers.FloatField(
         source="ranked.rerank_score", allow_null=True, help_text="Null where it was not reranked."
     )
-    url = serializers.URLField()
-    updated_at = _time("row.updated_at", "Null where the source had no time.")
-    repo = serializers.CharField(source="row.repo")
-    entity_key = serializers.CharField(help_text="What the result's rows were folded by.")
-    snippet = Snippet()
     same_entity = SameEntity(
         source="*", required=False, help_text="Only where at least one row was folded."
     )
+    graph_hop = serializers.IntegerField(
+        source="hop", required=False, help_text="Of neighbours only: how many mentions away."
+    )
+    graph_from = serializers.CharField(
+        source="source_name",
+        required=False,
+        help_text="Of neighbours only: slug or path of the result it was reached from; the "
+        "vector_id of a result without one.",
+    )
 
-    tag_name = serializers.CharField(source="row.tag_name", required=False)
-    doc_path = serializers.CharField(source="row.doc_path", required=False)
-    wiki_path = serializers.CharField(source="row.doc_path", required=False)
-    wiki_extension = serializers.CharField(source="row.wiki_extension", required=False)
-    commit_sha = serializers.CharField(source="row.commit_sha", required=False)
-    file_path = serializers.CharField(source="row.file_path", required=False)
-    file_status = serializers.CharField(source="row.file_status", required=False)
-    commit_date = _time("row.commit_date", "When the commit was made.", required=False)
-    commit_author = serializers.CharField(source="row.commit_author", required=False)
-    author = serializers.CharField(source="row.author", required=False)
-    comment_id = serializers.IntegerField(source="row.comment_id", required=False)
-    review_id = serializers.IntegerField(source="row.review_id", required=False)
-    line = serializers.IntegerField(source="row.line", required=False)
-
-    def to_representation(self, instance: types.Hit) -> dict[str, Any]:
-        """Return the result with the fields of its type, and `same_entity` if it has others."""
-        value: dict[str, Any] = super().to_representation(instance)
-        for name in _ALL_TYPE_FIELDS.difference(TYPE_FIELDS.get(instance.row.type, ())):
-            del value[name]
+    def to_representation(self, instance: types.Hit | types.Neighbour) -> dict[str, Any]:
+        """Return the result, with `same_entity` if it has others."""
+        value = super().to_representation(instance)
         if not instance.others:
             del value["same_entity"]
-        if not instance.row.wiki_extension:
-            value.pop("wiki_extension", None)
         return value
 
 
@@ -162,10 +112,10 @@ class UnmatchedFilter(serializers.Serializer[Any]):
 
 
 class SearchResponse(serializers.Serializer[types.SearchResult]):
-    """The answer to a search: at most `top_k` results, each a distinct entity."""
+    """The answer to a search: at most `top_k` results, each a distinct entity, then neighbours."""
 
-    count = serializers.SerializerMethodField(help_text="Number of results.")
-    mode = serializers.SerializerMethodField(help_text="Always `search`.")
+    count = serializers.SerializerMethodField(help_text="Number of results, neighbours included.")
+    mode = serializers.SerializerMethodField(help_text="`search`: the query has text.")
     fusion = serializers.ChoiceField(source="request.fusion", choices=types.FUSIONS)
     sort = serializers.ChoiceField(source="request.sort", choices=types.SORTS)
     dense_candidates = serializers.SerializerMethodField(help_text="Rows that vectors brought.")
@@ -173,10 +123,10 @@ class SearchResponse(serializers.Serializer[types.SearchResult]):
     filters_unmatched = UnmatchedFilter(many=True)
     rerank_requested = serializers.BooleanField()
     rerank_applied = serializers.BooleanField()
-    since = _time("request.filters.since", "The filter, as understood.")
-    until = _time("request.filters.until", "The filter, as understood.")
+    since = time_field("request.filters.since", "The filter, as understood.")
+    until = time_field("request.filters.until", "The filter, as understood.")
     graph_expanded = serializers.SerializerMethodField(
-        help_text="Whether pages that results mention were added: not yet possible."
+        help_text="Whether pages that results mention, or that mention them, were asked for."
     )
     graph_neighbors = serializers.SerializerMethodField(help_text="How many were added.")
     pool = serializers.SerializerMethodField(help_text="All rows that the rankers brought.")
@@ -192,7 +142,7 @@ class SearchResponse(serializers.Serializer[types.SearchResult]):
     timings_ms = serializers.DictField(
         source="trace.timings_ms", child=serializers.FloatField(), help_text="By stage."
     )
-    results = SearchHit(source="hits", many=True)
+    results = SearchHit(source="shown", many=True, help_text="Best first; then neighbours.")
 
     def to_representation(self, instance: types.SearchResult) -> dict[str, Any]:
         """Return the answer; `incomplete_reason` is left out where nothing is missing."""
@@ -203,10 +153,10 @@ class SearchResponse(serializers.Serializer[types.SearchResult]):
 
     def get_count(self, result: types.SearchResult) -> int:
         """Return the number of results."""
-        return len(result.hits)
+        return len(result.shown)
 
     def get_mode(self, _result: types.SearchResult) -> Literal["search"]:
-        """Return the mode: scans of the newest rows will have another."""
+        """Return the mode: a scan has another."""
         return "search"
 
     def get_dense_candidates(self, result: types.SearchResult) -> int:
@@ -217,13 +167,13 @@ class SearchResponse(serializers.Serializer[types.SearchResult]):
         """Return the number of rows that the sparse ranker brought."""
         return result.trace.candidates.get("sparse", 0)
 
-    def get_graph_expanded(self, _result: types.SearchResult) -> bool:
-        """Return whether mentioned pages were added."""
-        return False
+    def get_graph_expanded(self, result: types.SearchResult) -> bool:
+        """Return whether neighbours were asked for."""
+        return result.request.graph_expand
 
-    def get_graph_neighbors(self, _result: types.SearchResult) -> int:
-        """Return how many mentioned pages were added."""
-        return 0
+    def get_graph_neighbors(self, result: types.SearchResult) -> int:
+        """Return how many neighbours were added as results."""
+        return len(result.neighbours)
 
     @extend_schema_field(Extent)
     def get_pool(self, result: types.SearchResult) -> dict[str, int]:

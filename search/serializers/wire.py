@@ -2,44 +2,55 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import IO, Any, Final
 from urllib.parse import parse_qsl
 
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
+from rest_framework.fields import Field, ListField
 from rest_framework.parsers import JSONParser
 
-from search.serializers.request import SearchParameters, printable
+from search.serializers.fields import Flag, WholeNumber
+from search.serializers.request import Parameters, SearchParameters, printable
 
 # The longest allowed query takes 96,000 bytes as JSON escapes; the filters some more.
 MAX_BODY_BYTES: Final = 256 * 1024
 MAX_QUERY_PARAMETERS: Final = 100
 
-_REPEATED: Final = frozenset({"labels"})
 _MOST_DIGITS: Final = 9
+_FLAGS: Final = {"true": True, "false": False}
 
 
-def from_query_string(raw: str) -> dict[str, object]:
-    """Return the parameters of a query string as WSGI has it: `labels` a list, `top_k` a number.
+def from_query_string(
+    raw: str, parameters: type[Parameters] = SearchParameters
+) -> dict[str, object]:
+    """Return the parameters of a query string as WSGI has it, with values as JSON has them.
 
     Raises ParseError where it is not UTF-8, ValidationError for a repeated parameter.
     """
     values: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in _pairs(raw):
         values[name].append(value)
-    known = SearchParameters().fields
+    return from_texts(values, parameters)
+
+
+def from_texts(
+    texts: Mapping[str, list[str]], parameters: type[Parameters] = SearchParameters
+) -> dict[str, object]:
+    """Return values as JSON has them for parameters that were given as text, each once or more.
+
+    A list stays a list; text that is no number or flag stays text, for the field to refuse.
+    Raises ValidationError for a repeated parameter that is not a list.
+    """
+    known = parameters().fields
     repeated = {
         name: [ErrorDetail("Is given more than once.", code="repeated")]
-        for name, found in values.items()
-        if len(found) > 1 and name in known and name not in _REPEATED
+        for name, found in texts.items()
+        if len(found) > 1 and name in known and not isinstance(known[name], ListField)
     }
     if repeated:
         raise ValidationError(repeated)
-    parameters: dict[str, object] = {
-        name: found if name in _REPEATED else found[-1] for name, found in values.items()
-    }
-    if isinstance(number := parameters.get("top_k"), str):
-        parameters["top_k"] = _whole_number(number)
-    return parameters
+    return {name: _value(known.get(name), found) for name, found in texts.items()}
 
 
 class StrictJSONParser(JSONParser):
@@ -78,6 +89,15 @@ def _pairs(raw: str) -> list[tuple[str, str]]:
         raise ParseError("The query string is not percent-encoded UTF-8.") from error
     except ValueError as error:
         raise ParseError(f"More than {MAX_QUERY_PARAMETERS} parameters.") from error
+
+
+def _value(field: Field[Any, Any, Any, Any] | None, texts: list[str]) -> object:
+    if isinstance(field, ListField):
+        return texts
+    text = texts[-1]
+    if isinstance(field, WholeNumber):
+        return _whole_number(text)
+    return _FLAGS.get(text, text) if isinstance(field, Flag) else text
 
 
 def _whole_number(text: str) -> int | str:

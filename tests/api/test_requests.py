@@ -58,9 +58,10 @@ def errors(response: Any) -> list[tuple[str | None, str, str]]:
 @pytest.mark.parametrize(
     ("query_string", "attr", "code", "text"),
     [
-        ("", "query", "required", "A query is needed"),
-        ("query=", "query", "blank", "A query is needed"),
-        ("query=+", "query", "blank", "A query is needed"),
+        ("query=a&rerank=maybe", "rerank", "invalid", "true or false"),
+        ("query=a&graph_hops=3", "graph_hops", "max_value", "2"),
+        ("query=a&page=x", "page", "invalid", "scans only"),
+        ("page=x", "page", "invalid", "earlier answer"),
         ("query=a&topk=3", "topk", "unknown", "Did you mean top_k?"),
         ("query=a&format=xml", "format", "unknown", "Known:"),
         ("query=a&query=b", "query", "repeated", "more than once"),
@@ -95,7 +96,8 @@ def test_a_query_string_that_django_refuses_is_400(client: APIClient) -> None:
 @pytest.mark.parametrize(
     ("body", "attr", "code"),
     [
-        (b"{}", "query", "required"),
+        (b'{"query": "a", "rerank": "true"}', "rerank", "invalid"),
+        (b'{"query": null}', "query", "null"),
         (b'{"query": "a", "top_k": "10"}', "top_k", "invalid"),
         (b'{"query": "a", "top_k": true}', "top_k", "invalid"),
         (b'{"query": "a", "labels": "bug"}', "labels", "not_a_list"),

@@ -1,12 +1,13 @@
 """How a result is written, field by field."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from search.serializers import SearchResponse
-from search.serializers.response import TYPE_FIELDS
+from search.serializers.row import TYPE_FIELDS
 from search.types import (
     ROW_TYPES,
     Candidate,
@@ -14,6 +15,7 @@ from search.types import (
     Filters,
     FoldedRow,
     Hit,
+    Neighbour,
     PlacedRow,
     RankedRow,
     Row,
@@ -63,6 +65,11 @@ def ranked(**fields: Any) -> RankedRow:
     return RankedRow(candidate, 1 / 61, {"dense": 1}, {"dense": 0.83}, **fields)
 
 
+def unranked() -> RankedRow:
+    """Return a row that no ranker held."""
+    return RankedRow(Candidate("x:1", 0.0, "o/r", "wiki_doc", 0, "", ""), 0.0, {}, {})
+
+
 def hit(type_: str, others: tuple[FoldedRow, ...] = (), **fields: Any) -> Hit:
     """Return a result of a type."""
     return Hit(
@@ -82,7 +89,7 @@ def written(*hits: Hit, **fields: Any) -> dict[str, Any]:
         engines={"sparse": "bm25"},
         timings_ms={"dense": 1.5},
     )
-    request = SearchRequest("q", Filters(since=TIME), top_k=10)
+    request = fields.pop("request", SearchRequest("q", Filters(since=TIME), top_k=10))
     return dict(SearchResponse(SearchResult(request, hits, trace, **fields)).data)
 
 
@@ -109,6 +116,34 @@ def test_the_response_has_the_fields_of_the_reference_and_ours() -> None:
         "timings_ms": {"dense": 1.5},
         "results": [],
     }
+
+
+def test_neighbours_follow_the_results_and_say_where_they_come_from() -> None:
+    source = row("wiki_doc", doc_path="Home")
+    neighbours = [
+        Neighbour("row:1", unranked(), row("wiki_doc"), "T", "u", Snippet(""), 1, source),
+        Neighbour(
+            "row:2", unranked(), row("issue"), "T", "u", Snippet(""), 2, row("issue", doc_path="")
+        ),
+    ]
+    request = SearchRequest("q", graph_expand=True)
+    answer = written(hit("wiki_doc"), request=request, neighbours=tuple(neighbours))
+    assert (answer["count"], answer["graph_expanded"], answer["graph_neighbors"]) == (3, True, 2)
+    first, near, far = answer["results"]
+    assert not {"graph_hop", "graph_from"}.intersection(first)
+    assert (near["graph_hop"], near["graph_from"]) == (1, "Home")
+    assert (far["graph_hop"], far["graph_from"]) == (2, "x:1")
+    of_rankers = [name for name in near if name.endswith(("_score", "_rank"))]
+    assert near["score"] == 0
+    assert {near[name] for name in of_rankers} == {None}
+
+
+@pytest.mark.parametrize(("content", "source"), [("text", "github"), ("", "index")])
+def test_content_is_written_only_where_it_was_read(content: str, source: str) -> None:
+    [without] = written(hit("doc"))["results"]
+    assert not {"content", "content_source"}.intersection(without)
+    [result] = written(replace(hit("doc"), content=content, content_source=source))["results"]
+    assert (result["content"], result["content_source"]) == (content, source)
 
 
 def test_what_went_wrong_is_said() -> None:

@@ -39,15 +39,40 @@ def test_every_parameter_is_described_with_an_example(schema: dict[str, Any]) ->
 
 
 def test_the_examples_are_valid() -> None:
-    assert SearchParameters(data=EXAMPLES).is_valid()
+    # A page is of a scan, and a scan has no query.
+    for left_out in ("page", "query"):
+        examples = {name: value for name, value in EXAMPLES.items() if name != left_out}
+        assert SearchParameters(data=examples).is_valid()
 
 
 def test_the_answer_is_described(schema: dict[str, Any]) -> None:
     components = schema["components"]["schemas"]
     assert {"SearchResponse", "SearchHit", "SameEntity", "ErrorResponse"} <= set(components)
+    assert components["Answer"]["discriminator"]["mapping"] == {
+        "search": "#/components/schemas/SearchResponse",
+        "scan": "#/components/schemas/ScanResponse",
+    }
     for operation in schema["paths"]["/api/search"].values():
         assert set(operation["responses"]) >= {"200", "400", "401", "406", "429", "503"}
         assert operation["security"] == [{"token": []}, {"cookieAuth": []}]
+
+
+@pytest.mark.parametrize("path", ["/api/entities/{key}", "/api/rows/{vector_id}"])
+def test_the_addresses_of_entities_and_rows_are_described(schema: dict[str, Any], path: str) -> None:
+    operation = schema["paths"][path]["get"]
+    assert set(operation["responses"]) >= {"200", "400", "401", "404", "429", "503"}
+    [in_path] = [p for p in operation["parameters"] if p["in"] == "path"]
+    assert f"{{{in_path['name']}}}" in path
+
+
+def test_labels_are_said_to_be_all_wanted_and_types_to_take_all(schema: dict[str, Any]) -> None:
+    parameters = schema["paths"]["/api/search"]["get"]["parameters"]
+    by_name = {p["name"]: p for p in parameters}
+    assert "all of these labels" in by_name["labels"]["description"]
+    assert by_name["labels"]["schema"]["type"] == "array"
+    for name in ("type", "state"):
+        assert "all" in by_name[name]["schema"]["enum"]
+    assert by_name["rerank"]["schema"] == {"type": "boolean", "default": True}
 
 
 def test_the_documentation_page_loosens_one_directive_only(client: Client) -> None:

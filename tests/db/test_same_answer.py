@@ -75,7 +75,9 @@ def big(make_index: Callable[[], TestIndex]) -> TestIndex:
 
 @pytest.fixture
 def index(big: TestIndex, use_index: Callable[[TestIndex], TestIndex]) -> Iterator[TestIndex]:
-    with override_settings(SEARCH_EMBEDDER="tests.embedders.FirstAxis", SEARCH_WINDOW=30):
+    with override_settings(
+        SEARCH_EMBEDDER="tests.embedders.FirstAxis", SEARCH_WINDOW=30, SEARCH_TITLE_COVERAGE=0.0
+    ):
         yield use_index(big)
 
 
@@ -186,7 +188,9 @@ django.setup()
 from django.test.utils import override_settings
 from search.services import search
 from search.types import SearchRequest
-with override_settings(SEARCH_EMBEDDER="tests.embedders.FirstAxis", SEARCH_WINDOW=30):
+with override_settings(
+    SEARCH_EMBEDDER="tests.embedders.FirstAxis", SEARCH_WINDOW=30, SEARCH_TITLE_COVERAGE=0.0
+):
     result = search(request=SearchRequest("retry limit", top_k=50))
 print(json.dumps([[h.entity_key, [h.row.vector_id, *(o.row.vector_id for o in h.others)]]
                   for h in result.hits]))

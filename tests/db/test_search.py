@@ -172,7 +172,8 @@ def test_the_number_of_statements_does_not_depend_on_top_k(index: TestIndex) -> 
         with CaptureQueriesContext(connections["index"]) as queries:
             assert len(ask("retry", top_k=top_k).hits) == top_k
         counts.add(len(queries))
-    # BEGIN, state, three rankers each in SAVEPOINT, SELECT, RELEASE, then rows, COMMIT.
+    # BEGIN, state, three rankers each in SAVEPOINT, SELECT, RELEASE, then rows, COMMIT. These rows
+    # have no title; where some title matches, one more asks how much of the query it covers.
     assert counts == {13}
 
 
@@ -279,3 +280,23 @@ def test_the_index_is_unavailable_when_its_server_is(
             ask("retry")
     finally:
         connections["index"].settings_dict["OPTIONS"]["pool"]["timeout"] = 10
+
+
+def test_a_title_counts_only_if_it_covers_the_question(index: TestIndex) -> None:
+    index.load(
+        [
+            row("i:1", number=1, title="The retry limit of notices", content="one"),
+            row("i:2", number=2, title="limit", content="two"),
+            *(row(f"i:{n}", number=n, title=f"other {n}", content="three") for n in range(3, 40)),
+        ]
+    )
+    title_ranks = {
+        share: {p.ranked.vector_id for p in titles_ranked(share) if "title" in p.ranked.ranks}
+        for share in (0.0, 0.7)
+    }
+    assert title_ranks == {0.0: {"i:1", "i:2"}, 0.7: {"i:1"}}
+
+
+def titles_ranked(share: float) -> Any:
+    with override_settings(SEARCH_TITLE_COVERAGE=share):
+        return ask("retry limit", fusion="sparse_only").trace.pool

@@ -12,9 +12,6 @@ from search.serializers.wire import MAX_BODY_BYTES, StrictJSONParser, from_query
 from search.types import FUSIONS, ROW_TYPES, SORTS, STATES, Filters, SearchRequest
 
 ERRORS: list[tuple[dict[str, Any], str, str]] = [
-    ({}, "query", "A query is needed"),
-    ({"query": ""}, "query", "A query is needed"),
-    ({"query": " \t\n\u3000"}, "query", "A query is needed"),
     ({"query": None}, "query", "null"),
     ({"query": 7}, "query", "Must be a string"),
     ({"query": ["a"]}, "query", "Must be a string"),
@@ -64,6 +61,19 @@ ERRORS: list[tuple[dict[str, Any], str, str]] = [
     ({"query": "a", "top_k": None}, "top_k", "null"),
     ({"query": "a", "fusion": "rff"}, "fusion", "Did you mean rrf?"),
     ({"query": "a", "sort": "updated"}, "sort", "Did you mean updated_desc?"),
+    ({"query": "a", "rerank": "maybe"}, "rerank", "true or false"),
+    ({"query": "a", "rerank": "true"}, "rerank", "true or false"),
+    ({"query": "a", "rerank": 1}, "rerank", "true or false"),
+    ({"query": "a", "rerank": None}, "rerank", "null"),
+    ({"query": "a", "include_content": "yes"}, "include_content", "true or false"),
+    ({"query": "a", "graph_expand": 0}, "graph_expand", "true or false"),
+    ({"query": "a", "graph_hops": 0}, "graph_hops", "greater than or equal to 1"),
+    ({"query": "a", "graph_hops": 3}, "graph_hops", "less than or equal to 2"),
+    ({"query": "a", "graph_hops": "1"}, "graph_hops", "whole number"),
+    ({"query": "a", "page": "x"}, "page", "scans only"),
+    ({"page": ""}, "page", "blank"),
+    ({"page": 7}, "page", "Must be a string"),
+    ({"page": "x" * 2001}, "page", "2000"),
 ]
 MIDNIGHT = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -82,7 +92,7 @@ def test_a_wrong_parameter_is_named(data: dict[str, Any], field: str, text: str)
 def test_all_mistakes_come_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         to_request({"top_k": 0, "type": "x", "nonsense": 1})
-    assert set(messages_by_field(caught.value)) == {"query", "top_k", "type", "nonsense"}
+    assert set(messages_by_field(caught.value)) == {"top_k", "type", "nonsense"}
 
 
 @pytest.mark.parametrize("until", ["2026-01-31T00:00:00Z", "2026-01-31T08:59:00+09:00"])
@@ -93,7 +103,24 @@ def test_since_is_earlier_than_until(until: str) -> None:
 
 
 def test_defaults() -> None:
-    assert to_request({"query": "  a  "}) == SearchRequest(query="a")
+    request = to_request({"query": "  a  "})
+    assert request == SearchRequest(query="a")
+    assert request.rerank
+    assert not (request.include_content or request.graph_expand or request.is_scan)
+
+
+@pytest.mark.parametrize("data", [{}, {"query": ""}, {"query": " \t\n\u3000"}])
+def test_a_request_without_a_query_is_a_scan(data: dict[str, Any]) -> None:
+    request = to_request({**data, "page": "token"})
+    assert request == SearchRequest(query="", page="token")
+    assert request.is_scan
+
+
+def test_all_is_the_same_as_left_out_for_type_and_state_alone() -> None:
+    data = {"query": "q", **dict.fromkeys(("type", "state", "repo", "milestone", "assignee"), "all")}
+    filters = Filters(repo="all", milestone="all", assignee="all")
+    assert to_request(data) == SearchRequest("q", filters)
+    assert to_request({"query": "q", "labels": ["all"]}).filters.labels == ("all",)
 
 
 def test_every_parameter_arrives() -> None:
@@ -110,7 +137,11 @@ def test_every_parameter_arrives() -> None:
             "until": "2026-01-31T09:00:00+09:00",
             "top_k": 50,
             "fusion": "dense_only",
+            "rerank": False,
             "sort": "created_desc",
+            "include_content": True,
+            "graph_expand": True,
+            "graph_hops": 2,
         }
     )
     filters = Filters(
@@ -123,7 +154,17 @@ def test_every_parameter_arrives() -> None:
         since=MIDNIGHT.replace(day=30),
         until=MIDNIGHT,
     )
-    assert request == SearchRequest("q", filters, 50, "dense_only", "created_desc")
+    assert request == SearchRequest(
+        "q",
+        filters,
+        top_k=50,
+        fusion="dense_only",
+        sort="created_desc",
+        rerank=False,
+        include_content=True,
+        graph_expand=True,
+        graph_hops=2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,6 +204,10 @@ def test_times_with_a_zone_are_read(text: str) -> None:
         ("query=a&top_k=07", {"query": "a", "top_k": 7}),
         ("query=a&top_k=-1", {"query": "a", "top_k": "-1"}),
         ("query=a&top_k=%D9%A7", {"query": "a", "top_k": "٧"}),
+        ("graph_hops=2", {"graph_hops": 2}),
+        ("rerank=false&graph_expand=true", {"rerank": False, "graph_expand": True}),
+        ("rerank=maybe&include_content=1", {"rerank": "maybe", "include_content": "1"}),
+        ("rerank=&query=true", {"rerank": "", "query": "true"}),
         ("query=a&top_k=" + "9" * 5000, {"query": "a", "top_k": "9" * 5000}),
         ("query=", {"query": ""}),
         ("", {}),

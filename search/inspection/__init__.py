@@ -1,0 +1,1 @@
+"""The inspection page: draws the trace that the service returned, queries nothing itself."""
