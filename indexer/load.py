@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from indexer import records, snapshot
+from indexer import records, snapshot, store
 from indexer.errors import BadRecord
 from indexer.lexical import Probe
 from indexer.records import Repairs, Values
@@ -21,6 +21,7 @@ class LoadReport:
     tally: Tally
     probe: Probe | None = None
     resumed_after: int = 0
+    emptied: bool = False
     lines: int = 0
     bad: int = 0
     repairs: Repairs = field(default_factory=Repairs)
@@ -33,8 +34,11 @@ def load_snapshot(
     on_bad_line: Callable[[int, str], None],
     on_progress: Callable[[int, int], None] = lambda position, rows: None,
     batch_rows: int = BATCH_ROWS,
+    replace: bool = False,
 ) -> LoadReport:
     """Load a snapshot file into the index at `url`, upserting by `vector_id`.
+
+    With `replace` an index that holds another source is emptied first.
 
     `on_bad_line` is told the number of each line that is skipped and why; `on_progress` the
     position in the file in bytes and the rows stored. A load that was cut off goes on after its
@@ -44,13 +48,16 @@ def load_snapshot(
     mark = snapshot.fingerprint(path) if path.is_file() else ""
     with snapshot.open_snapshot(path) as reader:
         header = reader.header
+        source = header.source or path.name
+        emptied = replace and store.clear(url, unless_source=source)
         with Writer(
             url,
             embedding_model=header.embedding_model,
             dimensions=header.dimensions,
-            source=header.source or path.name,
+            source=source,
         ) as writer:
             loading = _Loading(writer, reader, mark, on_bad_line, on_progress, batch_rows)
+            loading.report.emptied = emptied
             try:
                 loading.run()
             finally:

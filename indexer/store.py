@@ -62,6 +62,14 @@ def connect(url: str) -> psycopg.Connection:
         raise IndexerError(f"cannot reach the index database (INDEX_OWNER_URL): {error}") from error
 
 
+def describe(connection: psycopg.Connection) -> tuple[str, int] | None:
+    """Return the model and dimension of an index's vectors, None where nothing was written."""
+    if not _has_table(connection, "index_info"):
+        return None
+    row = connection.execute("SELECT embedding_model, dimensions FROM index_info").fetchone()
+    return (row[0], row[1]) if row else None
+
+
 def init_schema(url: str, *, dimensions: int) -> None:
     """Create the tables, indexes, roles and grants of an index; idempotent."""
     with connect(url) as connection:
@@ -78,6 +86,21 @@ def _create(connection: psycopg.Connection, dimensions: int, *, with_indexes: bo
     if with_indexes:
         connection.execute(cast(Any, f"--{indexes}"))
     connection.execute("RESET ROLE")
+
+
+def clear(url: str, *, unless_source: str) -> bool:
+    """Empty an index, unless what it holds came from `unless_source`; True if it was emptied."""
+    with connect(url) as connection:
+        exists = connection.execute("SELECT to_regclass('index_info')").fetchone()
+        if exists is None or exists[0] is None:
+            return False
+        info = connection.execute("SELECT source FROM index_info").fetchone()
+        if info is None or info[0] == unless_source:
+            return False
+        connection.execute(
+            "TRUNCATE search_docs, doc_edges, index_info, term_frequencies, indexer_state"
+        )
+        return True
 
 
 class Writer:
@@ -101,6 +124,7 @@ class Writer:
             _create(self.connection, dimensions, with_indexes=not self._fresh)
             self._prepare_empty_table()
             self._unfinished = self._wrote = self.recall("writing") is not None
+            self._described = describe(self.connection) is not None
         except BaseException:
             self.connection.close()
             raise
@@ -142,7 +166,7 @@ class Writer:
             changed = self._delete_rows(deleted)
             changed += self._upsert_rows(upsert.latest(rows, "vector_id"))
             changed += self._upsert_edges(upsert.latest(edges, "src_vector_id", "dst_vector_id"))
-            if changed:
+            if changed or not self._described:
                 self._note_write()
             for key, value in (notes or {}).items():
                 self.remember(key, value)
@@ -185,9 +209,7 @@ class Writer:
         """Compare the input's model and dimension with the index, if there is one with rows."""
         if not self._has_rows():
             return
-        info = self.connection.execute(
-            "SELECT embedding_model, dimensions FROM index_info"
-        ).fetchone()
+        info = describe(self.connection)
         if info and info != (self._model, self._dimensions):
             raise Incompatible(
                 f"the index holds {info[1]}-dimensional vectors of {info[0]}; the input has "
@@ -196,8 +218,7 @@ class Writer:
             )
 
     def _has_rows(self) -> bool:
-        exists = self.connection.execute("SELECT to_regclass('search_docs')").fetchone()
-        if exists is None or exists[0] is None:
+        if not _has_table(self.connection, "search_docs"):
             return False
         return bool(self.connection.execute("SELECT FROM search_docs LIMIT 1").fetchall())
 
@@ -261,7 +282,10 @@ class Writer:
         return [fresh for (fresh,) in result.fetchall()]
 
     def _note_write(self) -> None:
-        """Set written_at: from here on an older probe vouches for nothing."""
+        """Set written_at: from here on an older probe vouches for nothing.
+
+        Sources add up: an index may hold several repositories.
+        """
         self.connection.execute(
             """
             INSERT INTO index_info (contract_version, embedding_model, dimensions,
@@ -270,8 +294,25 @@ class Writer:
             ON CONFLICT (id) DO UPDATE SET
                 contract_version = EXCLUDED.contract_version,
                 embedding_model = EXCLUDED.embedding_model, dimensions = EXCLUDED.dimensions,
-                normaliser_version = EXCLUDED.normaliser_version, source = EXCLUDED.source,
-                written_at = EXCLUDED.written_at
+                normaliser_version = EXCLUDED.normaliser_version,
+                written_at = EXCLUDED.written_at,
+                source = CASE
+                    WHEN position(EXCLUDED.source in index_info.source) > 0 THEN index_info.source
+                    WHEN index_info.source = '' OR %s THEN EXCLUDED.source
+                    ELSE index_info.source || ', ' || EXCLUDED.source END
             """,
-            [CONTRACT_VERSION, self._model, self._dimensions, NORMALISER_VERSION, self._source],
+            [
+                CONTRACT_VERSION,
+                self._model,
+                self._dimensions,
+                NORMALISER_VERSION,
+                self._source,
+                self._fresh,
+            ],
         )
+        self._described = True
+
+
+def _has_table(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute("SELECT to_regclass(%s)", [name]).fetchone()
+    return row is not None and row[0] is not None

@@ -68,7 +68,7 @@ WITH term AS (
     SELECT q.lexeme, ln(1 + (greatest(%(rows)s - coalesce(documents, 1), 0) + 0.5)
                             / (coalesce(documents, 1) + 0.5)) AS weight
       FROM unnest(tsvector_to_array(to_tsvector('simple', %(query)s))) AS q(lexeme)
-      LEFT JOIN term_frequencies AS known ON field = 'title' AND known.lexeme = q.lexeme
+      LEFT JOIN term_frequencies AS known ON field = 'content' AND known.lexeme = q.lexeme
 )
 SELECT vector_id FROM search_docs
  WHERE vector_id = ANY(%(ids)s)
@@ -157,7 +157,9 @@ def covering(
 ) -> list[Candidate]:
     """Keep the rows whose title's words carry at least `share` of the query's weight.
 
-    A word weighs its inverse document frequency among titles. `query` is normalised; order stays.
+    A word weighs its inverse document frequency among contents, where words of questions (why, did,
+    we) are common; among titles they are rare, and would weigh most. `query` is normalised; order
+    stays.
     """
     if not titles or share <= 0:
         return list(titles)

@@ -137,3 +137,14 @@ def row(vector_id: str | None = None, **fields: Any) -> Values:
         padded = list(embedding) + [0.0] * (DIMENSIONS - len(embedding))
         values["embedding"] = records.vector_text(padded)
     return values
+
+
+def edge(source: str, target: str, repo: str = "acme/app") -> Values:
+    """Return a mention of one row in another as the loader makes it."""
+    record = {
+        "src_vector_id": source,
+        "dst_vector_id": target,
+        "repo": repo,
+        "edge_kind": "mention",
+    }
+    return records.parse_edge(record, repairs=Repairs())

@@ -99,6 +99,18 @@ def test_it_upserts_by_vector_id(index: TestIndex, command: Any, tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_replacing_empties_an_index_of_another_source(
+    index: TestIndex, command: Any, tmp_path: Path
+) -> None:
+    first = write(tmp_path / "a.jsonl", [record(1), record(2)])
+    other = write(tmp_path / "b.jsonl", [record(3)], {**HEADER, "source": "another"})
+    command(first)
+    assert "emptied" not in command(first, replace=True)[1]
+    assert stored(index) == ["i:1", "i:2"]
+    assert "it was emptied first" in command(other, replace=True)[1]
+    assert stored(index) == ["i:3"]
+
+
 BAD = [
     ("not JSON", "{", "not JSON"),
     ("a list", "[]", "not a JSON object"),

@@ -27,6 +27,12 @@ class Command(BaseCommand):
             "--batch", type=int, default=BATCH_ROWS, help="Rows in one transaction."
         )
 
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="Empty the index first if it holds another source.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["snapshot"]
         if options["batch"] < 1:
@@ -43,6 +49,7 @@ class Command(BaseCommand):
                     on_bad_line=self._bad_line,
                     on_progress=update,
                     batch_rows=options["batch"],
+                    replace=options["replace"],
                 )
         except IndexerError as error:
             raise CommandError(str(error)) from error
@@ -63,6 +70,8 @@ class Command(BaseCommand):
     def _say(self, report: LoadReport, seconds: float) -> None:
         tally = report.tally
         rows = tally.inserted + tally.updated + tally.unchanged
+        if report.emptied:
+            self.stdout.write("The index held another source; it was emptied first.")
         if report.resumed_after:
             self.stdout.write(f"Went on after line {report.resumed_after} of an earlier load.")
         self.stdout.write(
