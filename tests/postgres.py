@@ -60,6 +60,17 @@ def admin() -> Iterator[psycopg.Connection]:
         yield connection
 
 
+@cache
+def has_bm25() -> bool:
+    """Whether the server can create the BM25 extension."""
+    with admin() as connection:
+        return bool(
+            connection.execute(
+                "SELECT FROM pg_available_extensions WHERE name = 'pg_textsearch'"
+            ).fetchall()
+        )
+
+
 def create_database(name: str, *, template: str = "template0") -> None:
     """Create a database afresh from a template."""
     drop_database(name)

@@ -70,6 +70,7 @@ def point_at(server: embedded.Server) -> None:
     )
 
 
+@pytest.mark.bm25
 def test_every_row_of_the_last_batch_is_found_after_kill_9(
     server: embedded.Server, index: postgres.TestIndex
 ) -> None:

@@ -61,6 +61,7 @@ def assert_exact(index: TestIndex, queries: list[str], depth: int) -> None:
             assert np.allclose([scores[i] for i, _ in found], [s for _, s in found], rtol=1e-5)
 
 
+@pytest.mark.bm25
 def test_it_is_exact_after_1000_random_writes(index: TestIndex) -> None:
     chooser = random.Random(7)
     alive = {f"i:{n}": row(f"i:{n}", number=n + 1, content=text(chooser)) for n in range(600)}
@@ -85,6 +86,7 @@ def test_it_is_exact_after_1000_random_writes(index: TestIndex) -> None:
     assert_exact(index, queries, depth=50)
 
 
+@pytest.mark.bm25
 def test_it_is_exact_after_inserts_alone(index: TestIndex) -> None:
     """New rows fill gaps of earlier pages, which is enough to bring postings out of heap order."""
     chooser = random.Random(3)
@@ -99,6 +101,7 @@ def damage(index: TestIndex) -> None:
     index.execute("UPDATE search_docs SET indexed_at = now()")
 
 
+@pytest.mark.bm25
 def test_a_damaged_index_is_found_and_not_used(index: TestIndex) -> None:
     chooser = random.Random(5)
     index.load([row(f"i:{n}", number=n + 1, content=text(chooser)) for n in range(1_500)])
@@ -120,6 +123,7 @@ def test_a_damaged_index_is_found_and_not_used(index: TestIndex) -> None:
     assert_exact(index, ["word7 word9", "word50"], depth=50)
 
 
+@pytest.mark.bm25
 def test_a_write_without_a_probe_is_not_trusted(index: TestIndex) -> None:
     """A command that died before its end leaves an index that says so."""
     index.load([row("i:1", number=1, content="lighthouse")])
@@ -159,6 +163,7 @@ def test_the_core_engine_reaches_every_row_that_holds_a_word(index: TestIndex) -
     assert result.degraded == (), "asked for by a setting, so not a degradation"
 
 
+@pytest.mark.bm25
 def test_without_the_extension_the_core_engine_answers(index: TestIndex) -> None:
     index.load([row("i:1", number=1, title="Lighthouse", content="lighthouse")])
     from tests import postgres

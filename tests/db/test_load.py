@@ -252,6 +252,7 @@ class Killed(BaseException):
     """Stands for kill -9: nothing of the program runs after it."""
 
 
+@pytest.mark.bm25
 def test_a_load_that_was_cut_off_goes_on_where_it_stopped(
     index: TestIndex, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

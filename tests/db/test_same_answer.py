@@ -137,6 +137,7 @@ def world(index: TestIndex, wanted: Filters) -> list[WorldRow]:
     ]
 
 
+@pytest.mark.bm25
 @pytest.mark.parametrize("name", FILTERS)
 def test_it_equals_the_oracle_for_every_top_k(index: TestIndex, name: str) -> None:
     wanted = FILTERS[name]

@@ -39,6 +39,7 @@ def at(angle: float) -> list[float]:
     return [math.cos(angle), math.sin(angle)]
 
 
+@pytest.mark.bm25
 def test_it_finds_a_row_by_its_words_with_bm25(index: TestIndex) -> None:
     index.load([row("i:1", number=1, title="Retry limit", content="Retry limit\n\nwhy one retry")])
     result = ask("retry limit", fusion="sparse_only")
