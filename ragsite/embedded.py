@@ -79,7 +79,7 @@ class Server:
         The socket folder stands for the host: Django's `dbshell` would not see a `?host=`.
         """
         name, folder, path = (quote(p, safe="") for p in (user, str(self.socket_dir), database))
-        return f"postgresql://{name}@{folder}:{self.port}/{path}"  # no port: libpq reads PGPORT
+        return f"postgresql://{name}@{folder}:{self.port}/{path}"  # else libpq takes PGPORT
 
     @property
     def superuser_url(self) -> str:

@@ -361,13 +361,18 @@ if os.fork() == 0:
     sys.exit(3)  # a normal exit: with atexit
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 3
 assert (data_dir / "postmaster.pid").exists()
-if os.fork() == 0:  # outlives its parent, and is no user
-    sys.stdin.read()
+reader, writer = os.pipe()
+if os.fork() == 0:  # stays for longer, with a copy of all that the parent has open
+    os.close(writer)
+    os.read(reader, 1)
     os._exit(0)
-assert embedded.release(data_dir)
+for _ in range(2):
+    assert embedded.release(data_dir)
+    embedded.ensure_running(data_dir, durable=False)
+os.close(writer)
 """
     command = [sys.executable, "-c", script, str(data_dir)]
-    subprocess.run(command, check=True, env=ENVIRONMENT, input=b"", timeout=PATIENCE)
+    subprocess.run(command, check=True, env=ENVIRONMENT, timeout=PATIENCE)
     assert not (data_dir / "postmaster.pid").exists()
 
 
@@ -420,7 +425,16 @@ def test_a_kept_server_runs_until_stopped(data_dir: Path) -> None:
     assert answers(url)
     assert embedded.stop(data_dir)
     embedded.ensure_running(data_dir, durable=False)
-    assert embedded.release(data_dir)  # keep is forgotten
+    assert embedded.release(data_dir)
+
+
+def test_a_restarted_server_is_not_kept_any_more(data_dir: Path) -> None:
+    keeper = User(data_dir, "keep")
+    keeper.url()
+    keeper.leave()
+    kill_postmaster(data_dir)
+    embedded.ensure_running(data_dir, durable=False)
+    assert embedded.release(data_dir)
 
 
 def test_removed_data_does_not_disturb_the_exit(copied_dir: Path) -> None:
@@ -429,6 +443,7 @@ def test_removed_data_does_not_disturb_the_exit(copied_dir: Path) -> None:
     pid = postmaster_pid(copied_dir)
     shutil.rmtree(copied_dir.parent)
     user.leave()
+    assert not copied_dir.parent.exists()
     os.kill(pid, signal.SIGQUIT)  # it would notice by itself, within a minute
 
 
