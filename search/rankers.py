@@ -163,7 +163,7 @@ def covering(
     """
     if not titles or share <= 0:
         return list(titles)
-    values = {
+    values: dict[str, Any] = {
         "ids": [row.vector_id for row in titles],
         "query": query,
         "rows": max(state.rows_estimate, 1.0),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db.backends.utils import CursorWrapper
 
-from search import core_text, filters, rankers
+from search import conf, core_text, filters, rankers
 from search.embedding import Vector
 from search.state import IndexState
 from search.targets import Target
@@ -32,6 +32,9 @@ SELECT vector_id, rank, score, (SELECT count(*) FROM ranked)
 # Returns how many rows the ranker orders, where the target has none among them.
 _COUNT = "SELECT count(*) FROM ({statement}) AS ordered"
 
+# Returns the ids of the target's rows.
+_OF_TARGET = "SELECT vector_id FROM search_docs WHERE {target}"
+
 _FIELD: Final = {"sparse": "content", "title": "title"}
 _BY_SCORE: Final = "ORDER BY score DESC, vector_id"
 _AS_IT_COMES: Final = ""  # the statement sorts, by (score, id), at full precision
@@ -47,12 +50,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One ranker's view of a target: the places of its rows by id, among `ranked` rows."""
+    """One ranker's view of a target: the places of its rows by id, among `ranked` rows.
+
+    `uncovered` are rows whose title shares a word with the query, but too little of it to count.
+    """
 
     ranker: str
     engine: str
     ranked: int
     places: Mapping[str, Place]
+    uncovered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +77,8 @@ class Question:
 def standing(cursor: CursorWrapper, question: Question, *, ranker: str, engine: str) -> Standing:
     """Return the exact places of the target's rows in `ranker`, as `engine` orders them.
 
-    A BM25 index is walked up to its reach of 100,000 rows. Two statements at most, after what
-    the engine itself needs.
+    A BM25 index is walked up to its reach of 100,000 rows. Titles count if they cover the query,
+    as they do in a search. Three statements at most, after what the engine itself needs.
     """
     statement, values, order = _everything(cursor, question, ranker, engine)
     if not statement:
@@ -82,6 +89,8 @@ def standing(cursor: CursorWrapper, question: Question, *, ranker: str, engine: 
         **question.target.values,
         "most": MOST_PLACES,
     }
+    if ranker == "title":
+        return _of_titles(cursor, question, engine, statement, parameters)
     cursor.execute(
         _PLACES.format(statement=statement, order=order, target=question.target.condition),
         parameters,
@@ -93,6 +102,36 @@ def standing(cursor: CursorWrapper, question: Question, *, ranker: str, engine: 
         return Standing(ranker, engine, found_count[0], {})
     places = {vector_id: Place(rank, float(score)) for vector_id, rank, score, _ in found}
     return Standing(ranker, engine, found[0][3], places)
+
+
+def _of_titles(
+    cursor: CursorWrapper,
+    question: Question,
+    engine: str,
+    statement: str,
+    parameters: Mapping[str, Any],
+) -> Standing:
+    """Count places among the titles that cover enough of the query; the others are left out."""
+    cursor.execute(statement, parameters)
+    titles = rankers.read(cursor)
+    if engine == "bm25":  # the others sort by themselves
+        titles.sort(key=lambda row: (-row.score, row.vector_id))
+    kept = rankers.covering(
+        cursor,
+        titles=titles,
+        query=question.tokens,
+        state=question.state,
+        share=conf.get("SEARCH_TITLE_COVERAGE"),
+    )
+    cursor.execute(_OF_TARGET.format(target=question.target.condition), parameters)
+    wanted = {vector_id for (vector_id,) in cursor.fetchall()}
+    places = {
+        row.vector_id: Place(rank, row.score)
+        for rank, row in enumerate(kept, 1)
+        if row.vector_id in wanted
+    }
+    shares_a_word = wanted.intersection(row.vector_id for row in titles)
+    return Standing("title", engine, len(kept), places, frozenset(shares_a_word - set(places)))
 
 
 def _everything(

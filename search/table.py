@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from search.types import Hit, Neighbour, Row, ScanResult, SearchResult
+from search.types import Hit, Neighbour, Row, ScannedRow, ScanResult, SearchResult
 
 _COLUMNS: Final = ("#", "score", "type", "title", "repo", "updated", "folded")
 _NUMBERS: Final = frozenset({"#", "score", "folded"})
@@ -28,19 +28,29 @@ def write(console: Console, answer: SearchResult | ScanResult) -> None:
     else:
         found = [_of_result(place, shown) for place, shown in enumerate(answer.shown, 1)]
         notes = _notes_of_search(answer)
-    table = Table(*(), box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for name in _COLUMNS:
         table.add_column(name, justify="right" if name in _NUMBERS else "left", overflow="fold")
     for cells in found:
         table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
+    for title, text in _texts(answer):
+        console.rule(Text(printable(title)), align="left")
+        console.print(Text("\n".join(map(printable, text.expandtabs(4).splitlines()))))
     for note in notes:
-        console.print(Text(printable(note)))
+        console.print(Text(printable(note)), soft_wrap=True)  # a token is copied in one piece
 
 
 def printable(text: str) -> str:
     """Return `text` on one line, with `·` for what is not printed: control codes, for one."""
-    return "".join(c if c.isprintable() else "·" for c in " ".join(text.split()))
+    return "".join(c if c.isprintable() else "·" for c in text)
+
+
+def _texts(answer: SearchResult | ScanResult) -> list[tuple[str, str]]:
+    """Return title and content of what was shown with its content."""
+    shown: Iterable[Hit | Neighbour | ScannedRow]
+    shown = answer.rows if isinstance(answer, ScanResult) else answer.shown
+    return [(one.title, one.content) for one in shown if one.content is not None]
 
 
 def _of_result(place: int, shown: Hit | Neighbour) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from search import backend, conf, embedding, filters, links, rows
 from search.entities import ENTITY_KEY_SQL
 from search.errors import EmbeddingError
 from search.normalise import normalise
+from search.places import entity_places, fused_places
 from search.reading import index_snapshot
 from search.run import Run
 from search.standing import Place, Question, Standing, standing
@@ -33,7 +34,10 @@ SELECT vector_id, {key}, ARRAY[{passes}]::boolean[], count(*) OVER ()
  ORDER BY vector_id = ANY(%(pool)s) DESC, updated_at DESC NULLS LAST, vector_id LIMIT %(most)s
 """
 # The same for given rows.
-_THESE = "SELECT vector_id, {key}, ARRAY[{passes}]::boolean[] FROM search_docs WHERE vector_id = ANY(%(ids)s)"
+_THESE = """
+SELECT vector_id, {key}, ARRAY[{passes}]::boolean[]
+  FROM search_docs WHERE vector_id = ANY(%(ids)s)
+"""
 
 # Stage at which a row's way ended; also what the page calls it.
 FILTERED: Final = "filtered"
@@ -259,7 +263,9 @@ def _stage(
         return SHOWN if leader == vector_id else FOLDED
     if not places:
         return UNRANKED
-    if any(place.rank <= conf.get("SEARCH_WINDOW") for place in places.values()):
+    # A window of titles may hold fewer that cover the query: there a low place says nothing.
+    ranks = [place.rank for ranker, place in places.items() if ranker != "title"]
+    if min(ranks, default=conf.get("SEARCH_WINDOW") + 1) <= conf.get("SEARCH_WINDOW"):
         return MISSED
     return LEFT_OUT if entity_place is not None else BEYOND
 
@@ -269,27 +275,6 @@ def _furthest(story: RowStory) -> tuple[bool, int, int, str]:
     last = 2**63
     best = min((place.rank for place in story.places.values()), default=last)
     return story.final_place is None, story.final_place or 0, best, story.row.vector_id
-
-
-def fused_places(pool: Sequence[RankedRow]) -> dict[str, int]:
-    """Return the place of each pool row, from 1, as it was before reranking and sorting.
-
-    Windows follow each other; within one, higher scores first, and ties as first seen in the
-    order of the dense ranker, then of sparse, then of title.
-    """
-    unseen = 2**63
-
-    def order(row: RankedRow) -> tuple[int, float, int, int, int]:
-        dense, sparse, title = (row.ranks.get(n, unseen) for n in ("dense", "sparse", "title"))
-        return row.window, -row.score, dense, sparse, title
-
-    return {row.vector_id: place for place, row in enumerate(sorted(pool, key=order), 1)}
-
-
-def entity_places(result: SearchResult) -> dict[str, int]:
-    """Return the place of each entity of the pool, from 1."""
-    keys = dict.fromkeys(placed.entity_key for placed in result.trace.pool)
-    return {key: place for place, key in enumerate(keys, 1)}
 
 
 def _representatives(result: SearchResult) -> dict[str, str]:

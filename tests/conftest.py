@@ -13,7 +13,8 @@ from indexer import store
 from tests import postgres
 from tests.postgres import DIMENSIONS, TestIndex
 
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+# Two runs at once use one server, so each process names its databases after itself.
+WORKER = f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{os.getpid()}"
 IDLE = f"index_idle_{WORKER}"
 _numbers = itertools.count()
 
@@ -61,6 +62,7 @@ def django_db_setup(
 @pytest.fixture(scope="session")
 def index_template() -> Iterator[str]:
     """Name of a database with the tables of an index and no row."""
+    postgres.drop_databases_of_dead_processes()
     name = f"index_template_{WORKER}"
     postgres.create_database(name)
     store.init_schema(postgres.url_of(name), dimensions=DIMENSIONS)

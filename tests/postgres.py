@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -87,6 +89,18 @@ def drop_database(name: str) -> None:
         connection.execute(
             sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
         )
+
+
+def drop_databases_of_dead_processes() -> None:
+    """Drop what runs that were killed left behind: names end in the process id, or have it inside."""
+    with admin() as connection:
+        names = connection.execute(
+            "SELECT datname FROM pg_database WHERE datname ~ '^(test_ragsite|index)_'"
+        ).fetchall()
+    for (name,) in names:
+        found = re.search(r"_(?:gw\d+|main)_(\d+)", name)
+        if found and not psutil.pid_exists(int(found[1])):
+            drop_database(name)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""The answer as the page draws it: cards, the strip above them, and the view before the collapse."""
+"""The answer as the page draws it: cards, the strip above them, the view before the collapse."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
 
 from search.inspection import charts
+from search.places import entity_places, fused_places
 from search.types import RANKERS, FoldedRow, Hit, PlacedRow, RankedRow, Row, SearchResult, Snippet
-from search.why import entity_places, fused_places
 
 _NOUNS: Final[Mapping[str, str]] = {"file": "file", "thread": "thread"}
 
@@ -51,6 +51,11 @@ class Line:
         """Whether reranking, or sorting by time, gave it another place."""
         return self.pool_place != self.fused_place
 
+    @property
+    def rises(self) -> int:
+        """Places by which the collapse lifts it, if it represents its entity."""
+        return self.pool_place - self.entity_place
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -63,6 +68,12 @@ class Card:
     snippet: list[Passage]
     others: list[Line]
     noun: str
+    is_new: bool
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the pool it stands for, itself included."""
+        return 1 + len(self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +101,15 @@ class Answer:
 
 def answer(result: SearchResult) -> Answer:
     """Return the page's view of a result; reads nothing but the result."""
-    trace = result.trace
+    trace, top_k = result.trace, result.request.top_k
     entities = entity_places(result)
     lines = _Lines(result, entities)
     best = max((hit.ranked.score for hit in result.hits), default=0.0)
     return Answer(
         result=result,
-        cards=[_card(place, hit, lines, best) for place, hit in enumerate(result.hits, 1)],
-        before=[lines.of(placed) for placed in trace.pool[: result.request.top_k]],
-        slots=charts.slots(trace.pool, entities, result.request.top_k),
+        cards=[_card(n, hit, lines, best, top_k) for n, hit in enumerate(result.hits, 1)],
+        before=[lines.of(placed) for placed in trace.pool[:top_k]],
+        slots=charts.slots(trace.pool, entities, top_k),
         candidates=[
             (name, trace.candidates[name], trace.engines.get(name, "not run"))
             for name in RANKERS
@@ -122,7 +133,8 @@ class _Lines:
         self._colours = charts.colours_of(head)
         self._shown: dict[str, Hit | FoldedRow] = {}
         for hit in result.hits:
-            self._shown |= {one.ranked.vector_id: one for one in (hit, *hit.others)}
+            self._shown[hit.ranked.vector_id] = hit
+            self._shown |= {other.ranked.vector_id: other for other in hit.others}
 
     def of(self, placed: PlacedRow) -> Line:
         """Return a line of a row of the pool that belongs to a shown entity."""
@@ -180,16 +192,17 @@ def pool_rows(result: SearchResult) -> Iterable[tuple[int, int, PlacedRow, bool]
         seen.add(placed.entity_key)
 
 
-def _card(place: int, hit: Hit, lines: _Lines, best: float) -> Card:
-    others: Sequence[FoldedRow] = hit.others
+def _card(place: int, hit: Hit, lines: _Lines, best: float, top_k: int) -> Card:
+    line = lines.make(hit, hit.entity_key)
     return Card(
         place=place,
         hit=hit,
-        line=lines.make(hit, hit.entity_key),
+        line=line,
         bars=charts.share(hit.ranked, best),
         snippet=passages(hit.snippet),
-        others=[lines.make(other, hit.entity_key) for other in others],
+        others=[lines.make(other, hit.entity_key) for other in hit.others],
         noun=noun(hit.entity_key),
+        is_new=line.pool_place > top_k,
     )
 
 

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from search.inspection.answer import Answer, Card
+from search.places import entity_places
 
 _DEPTHS: Final = (1, 3, 5, 10, 20, 50)
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A card and its place on the other side, None where the other side has no such entity."""
+    """A card and its place on the other side, None where the other side does not show it.
+
+    `below` is its place there among all entities of the pool, None where not even the pool has it.
+    """
 
     card: Card
     elsewhere: int | None
+    below: int | None
 
     @property
     def by(self) -> int:
@@ -53,16 +58,22 @@ def sides(
     """Return the two sides, the overlap at some depths, and how many places are the same."""
     keys = [[card.hit.entity_key for card in answer.cards] for answer in (one, other)]
     left, right = (
-        Side(title, answer, _moves(answer, elsewhere))
-        for title, answer, elsewhere in zip(titles, (one, other), reversed(keys), strict=True)
+        Side(title, here, _moves(here, there))
+        for title, here, there in zip(titles, (one, other), (other, one), strict=True)
     )
     same = sum(a == b for a, b in zip(*keys, strict=False))
     return (left, right), _overlaps(keys[0], keys[1]), same
 
 
-def _moves(answer: Answer, elsewhere: Sequence[str]) -> list[Move]:
-    places = {key: place for place, key in enumerate(elsewhere, 1)}
-    return [Move(card, places.get(card.hit.entity_key)) for card in answer.cards]
+def _moves(here: Answer, there: Answer) -> list[Move]:
+    places = entity_places(there.result)
+    shown = len(there.cards)
+    moves = []
+    for card in here.cards:
+        place = places.get(card.hit.entity_key)
+        is_shown = place is not None and place <= shown
+        moves.append(Move(card, place if is_shown else None, None if is_shown else place))
+    return moves
 
 
 def _overlaps(one: Sequence[str], other: Sequence[str]) -> list[Overlap]:

@@ -5,7 +5,7 @@ help and messages all come from there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -40,7 +40,7 @@ _LINES: Final = "lines"
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One control: `kind` is select, number, text or lines; `options` are (value, words, chosen)."""
+    """A control: `kind` is select, number, text or lines; `options` are (value, words, chosen)."""
 
     name: str
     label: str
@@ -52,6 +52,7 @@ class Control:
     minimum: int | None = None
     maximum: int | None = None
     placeholder: str = ""
+    is_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,16 @@ def parameters(url: QueryDict) -> Parameters:
     return Parameters(tuple(pairs))
 
 
+def tidy(url: QueryDict) -> str:
+    """Return the query string without the blanks that a browser sends for empty fields.
+
+    Empty where there is nothing to leave out, or no query: then the page says what is missing.
+    """
+    pairs = [(name, value) for name, values in url.lists() for value in values]
+    kept = [(name, value) for name, value in pairs if value.strip()]
+    return urlencode(kept) if len(kept) < len(pairs) and url.get("query", "").strip() else ""
+
+
 def read(given: Parameters) -> tuple[SearchRequest | None, dict[str, list[str]]]:
     """Return the search, or None and the messages by parameter; "" has what no field is for."""
     try:
@@ -105,7 +116,9 @@ def read(given: Parameters) -> tuple[SearchRequest | None, dict[str, list[str]]]
         found = {"": [str(error.detail)]}
     known = SearchParameters().fields
     errors = {name: messages for name, messages in found.items() if name in known}
-    others = [f"{name}: {m}" if name else m for name in set(found) - set(errors) for m in found[name]]
+    others = [
+        f"{name}: {m}" if name else m for name in set(found) - set(errors) for m in found[name]
+    ]
     return None, {**errors, "": others} if others else errors
 
 
@@ -114,7 +127,8 @@ def controls(
 ) -> tuple[list[Control], list[Control]]:
     """Return the controls that are always in sight, and those under "more"."""
     fields = SearchParameters().fields
-    rest = [name for name in fields if name not in IN_SIGHT and name not in _NOT_OFFERED]
+    names = [str(name) for name in fields]
+    rest = [name for name in names if name not in IN_SIGHT and name not in _NOT_OFFERED]
     made = {
         name: _control(name, fields[name], given, tuple(errors.get(name, ())))
         for name in (*IN_SIGHT, *rest)
@@ -143,13 +157,24 @@ def against(given: Parameters, url: QueryDict) -> list[Control]:
     return found
 
 
+def with_errors(others: Iterable[Control], errors: Mapping[str, Sequence[str]]) -> list[Control]:
+    """Return the controls of the other settings with the messages of their parameters."""
+    return [
+        replace(control, errors=tuple(errors.get(control.name.removeprefix(AGAINST), ())))
+        for control in others
+    ]
+
+
 def against_parameters(given: Parameters, others: Iterable[Control]) -> Parameters:
     """Return the parameters of the other side of a comparison."""
     return given.with_(**{c.name.removeprefix(AGAINST): c.value for c in others if c.value})
 
 
 def _control(
-    name: str, field: serializers.Field[Any, Any, Any, Any], given: Parameters, errors: tuple[str, ...]
+    name: str,
+    field: serializers.Field[Any, Any, Any, Any],
+    given: Parameters,
+    errors: tuple[str, ...],
 ) -> Control:
     default = "" if field.default is serializers.empty else field.default
     value = given.first(name)
@@ -168,11 +193,12 @@ def _control(
     elif isinstance(field, serializers.DateTimeField):
         shown["placeholder"] = "2026-01-31T09:00:00Z"
     label = _LABELS.get(name, name.replace("_", " "))
+    shown["is_set"] = value.casefold() not in {"", str(default).casefold()}
     return Control(name, label, kind, value, str(field.help_text or ""), errors=errors, **shown)
 
 
 def _options(
-    field: serializers.ChoiceField[Any], value: str, default: str
+    field: serializers.ChoiceField, value: str, default: str
 ) -> tuple[tuple[str, str, bool], ...]:
     words = [str(word) for word in field.choices if word != ANY]
     chosen = default if value in {"", ANY} else value

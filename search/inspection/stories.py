@@ -59,7 +59,7 @@ def _headline(explanation: Explanation, rows: list[Told]) -> str:
         return f"The index holds nothing under this name; it was read as {explanation.meaning}."
     if len(rows) == 1:
         return rows[0].verdict
-    return f"{explanation.rows} rows in the index. The one that came furthest: {rows[0].verdict}"
+    return f"{explanation.rows} rows in the index. What became of the best: {rows[0].verdict}"
 
 
 def _told(story: RowStory, explanation: Explanation) -> Told:
@@ -87,6 +87,9 @@ def _view(
         return RankerView(ranker, None, None, None, "took no part")
     if story.excluded_by:
         return RankerView(ranker, None, None, standings[ranker].ranked, "filtered out")
+    if story.row.vector_id in standings[ranker].uncovered:
+        note = "its title covers too little of the query"
+        return RankerView(ranker, None, None, standings[ranker].ranked, note)
     return RankerView(ranker, None, None, standings[ranker].ranked, _ABSENT[ranker])
 
 
@@ -157,8 +160,7 @@ def _folded(story: RowStory, _explanation: Explanation) -> str:
 
 def _shown(story: RowStory, _explanation: Explanation) -> str:
     return (
-        f"Here: it represents entity {story.entity_place}, from row {story.final_place} of "
-        "the pool."
+        f"Here: row {story.final_place} of the pool, which represents entity {story.entity_place}."
     )
 
 

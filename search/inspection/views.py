@@ -16,7 +16,7 @@ from search.errors import IndexUnavailable, InvalidRequest, NotFound, SearchErro
 from search.inspection import comparison, exports, form
 from search.inspection.answer import answer, noun, web_address
 from search.inspection.form import Parameters
-from search.inspection.stories import told
+from search.inspection.stories import Account, told
 from search.models import Inspect
 from search.types import SearchResult
 from search.why import why
@@ -30,6 +30,8 @@ _EXPORTS: Final = {"rows": exports.rows_csv, "others": exports.others_csv}
 @require_safe
 def inspect(request: HttpRequest) -> HttpResponse:
     """The page: the form and, once a query is given, the answer and how it came about."""
+    if address := form.tidy(request.GET):
+        return redirect(f"{request.path}?{address}")
     given = form.parameters(request.GET)
     asked = request.GET.get(form.WHY, "").strip()[:MAX_TARGET_CHARACTERS]
     context, result = _search(request, given)
@@ -37,7 +39,7 @@ def inspect(request: HttpRequest) -> HttpResponse:
     if result is not None:
         context |= {
             "answer": answer(result),
-            "story": told(why(result=result, text=asked)) if asked else None,
+            "story": _story(result, asked),
             "asked": asked,
             "against": form.against(given, request.GET),
             "curl": exports.curl(request.build_absolute_uri(reverse("search")), given),
@@ -49,6 +51,8 @@ def inspect(request: HttpRequest) -> HttpResponse:
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
     """Two settings of one query side by side."""
+    if address := form.tidy(request.GET):
+        return redirect(f"{request.path}?{address}")
     given = form.parameters(request.GET)
     context, one = _search(request, given)
     status = context.pop("status")
@@ -59,7 +63,8 @@ def compare(request: HttpRequest) -> HttpResponse:
         found, other = _search(request, other_given)
         if other is None:
             status = found["status"]
-            context |= {"failure": found["failure"], "errors": found["errors"]}
+            context |= {name: found[name] for name in ("failure", "errors", "has_errors")}
+            context["against"] = form.with_errors(others, found["by_field"])
         else:
             titles = (_settings(given), _settings(other_given))
             sides, overlaps, same = comparison.sides(answer(one), answer(other), titles)
@@ -104,9 +109,7 @@ def download(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _search(
-    request: HttpRequest, given: Parameters
-) -> tuple[dict[str, Any], SearchResult | None]:
+def _search(request: HttpRequest, given: Parameters) -> tuple[dict[str, Any], SearchResult | None]:
     """Return what every page with a form shows, and the result where there is one."""
     parsed, errors = form.read(given) if given.pairs or request.GET else (None, {})
     result, failure, status = None, "", 400 if errors else 200
@@ -120,14 +123,23 @@ def _search(
         "given": given,
         "in_sight": in_sight,
         "more": more,
-        "more_open": any(c.errors or (given.first(c.name)) for c in more),
+        "more_open": any(c.errors or c.is_set for c in more),
         "errors": errors.get("", []),
+        "by_field": errors,
         "has_errors": bool(errors),
         "repositories": _repositories(),
         "failure": failure,
         "status": status,
     }
     return context, result
+
+
+def _story(result: SearchResult, asked: str) -> Account | None:
+    """Return the answer of the why-box; None where nothing was asked or the index went away."""
+    try:
+        return told(why(result=result, text=asked)) if asked else None
+    except IndexUnavailable:
+        return None
 
 
 def _repositories() -> tuple[str, ...]:

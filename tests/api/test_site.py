@@ -58,7 +58,9 @@ def test_the_answer_is_described(schema: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/entities/{key}", "/api/rows/{vector_id}"])
-def test_the_addresses_of_entities_and_rows_are_described(schema: dict[str, Any], path: str) -> None:
+def test_the_addresses_of_entities_and_rows_are_described(
+    schema: dict[str, Any], path: str
+) -> None:
     operation = schema["paths"][path]["get"]
     assert set(operation["responses"]) >= {"200", "400", "401", "404", "429", "503"}
     [in_path] = [p for p in operation["parameters"] if p["in"] == "path"]

@@ -136,7 +136,15 @@ def test_an_index_that_is_not_there_is_said(index: TestIndex) -> None:
         run("search", "a")
 
 
-def test_a_scan_says_how_to_go_on(index: TestIndex) -> None:
+def test_content_stands_below_the_table(index: TestIndex) -> None:
+    index.load(rows())
+    printed = run("search", "retry limit", "--fusion", "sparse_only", "--include-content")
+    assert "docs/retry.md ──" in printed
+    assert "\nretry limit" in printed
+
+
+def test_a_scan_says_how_to_go_on(index: TestIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     index.load([row(f"i:{n}", number=n, updated_at=f"2026-01-0{n}T00:00:00Z") for n in (1, 2, 3)])
     since = ["--since", "2026-01-01T00:00:00Z"]
     printed = run("search", *since, "--top-k", "2")

@@ -147,6 +147,23 @@ def test_neighbours_and_folded_rows_are_among_what_was_checked(index: TestIndex)
         assert any(hit.others for hit in result.hits)
 
 
+def test_a_search_is_reranked_unless_it_says_no(index: TestIndex) -> None:
+    data = {"query": "anchor", "type": "wiki_doc", "top_k": 30}
+    asked = answer(request=to_request(data))
+    assert isinstance(asked, SearchResult)
+    assert (asked.rerank_requested, asked.rerank_applied) == (True, True)
+    lengths = [len((hit.row.content or "").strip()) for hit in asked.hits]
+    assert lengths == sorted(lengths)
+    assert all(hit.ranked.rerank_score is not None for hit in asked.hits)
+    plain = answer(request=to_request({**data, "rerank": False}))
+    assert isinstance(plain, SearchResult)
+    assert (plain.rerank_requested, plain.rerank_applied) == (False, False)
+    assert [hit.ranked.rerank_score for hit in plain.hits] == [None] * 30
+    assert {hit.entity_key for hit in plain.hits} == {hit.entity_key for hit in asked.hits}
+    scores = [hit.ranked.score for hit in plain.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
 @pytest.mark.parametrize("rerank", [True, False])
 def test_a_file_found_as_document_and_as_diff_has_one_place(
     make_index: Callable[[], TestIndex],

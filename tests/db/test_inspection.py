@@ -1,5 +1,6 @@
 """The inspection page and the browse pages, without a browser."""
 
+import ast
 import csv
 import io
 import json
@@ -7,7 +8,8 @@ import math
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,6 +27,7 @@ from search.inspection.comparison import sides
 from search.inspection.form import Parameters
 from search.serializers import ValidationError, messages_by_field, to_request
 from search.types import SearchRequest, SearchResult, Snippet
+from tests import postgres
 from tests.postgres import TestIndex, row
 
 PAGE = "/admin/search/inspect/"
@@ -187,7 +190,6 @@ def test_the_url_holds_the_state(inspector: Client, index: TestIndex) -> None:
     load_file(index)
     page = text_of(
         inspector, PAGE, query="limit", labels=["a", "b\nc"], top_k=7, rerank="false", type="diff",
-        repo="",
     )  # fmt: skip
     assert 'value="limit"' in page
     assert ">a\nb\nc</textarea>" in page
@@ -226,6 +228,44 @@ def test_the_page_makes_one_call_into_the_service(
         calls.clear()
         inspector.get(url, {"query": "limit", "key": "thread:acme/app:1"})
         assert len(calls) == expected, url
+
+
+def test_the_page_itself_reads_no_database() -> None:
+    """What draws a trace knows neither the rankers nor a connection."""
+    package = postgres.BASE_DIR / "search" / "inspection"
+    imported: set[str] = set()
+    for module in package.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported |= {f"{node.module}.{alias.name}" for alias in node.names}
+    refused = ("django.db", "psycopg", "ingest_readonly", "search.rankers", "search.core_text")
+    assert imported
+    assert [name for name in imported if name.startswith(refused)] == []
+
+
+def test_linked_pages_and_texts_are_shown(inspector: Client, index: TestIndex) -> None:
+    pages = [
+        row(f"w:{n}", type="wiki_doc", doc_path=f"Page{n}", content=f"limit {n}\n<b>text</b>",
+            embedding=at(n / 9))
+        for n in range(2)
+    ]  # fmt: skip
+    edge = {
+        "src_vector_id": "w:0",
+        "dst_vector_id": "w:1",
+        "repo": "acme/app",
+        "src_slug": "Page0",
+        "dst_slug": "Page1",
+        "edge_kind": "mention",
+        "updated_at": None,
+    }
+    index.load(pages, [edge])
+    page = text_of(
+        inspector, PAGE, query="limit", top_k=1, graph_expand="true", include_content="true"
+    )
+    assert "1 hop from <bdi>Page0</bdi>" in page
+    assert "&lt;b&gt;text&lt;/b&gt;</pre>" in page
 
 
 def test_the_page_adds_a_fixed_number_of_statements_to_the_search(
@@ -285,6 +325,29 @@ def test_the_page_says_what_is_behind_an_answer(inspector: Client, index: TestIn
     with override_settings(SEARCH_EMBEDDER="tests.embedders.Down"):
         page = text_of(inspector, PAGE, 503, query="limit", fusion="dense_only")
     assert "refused the connection" in page
+
+
+class LastFirst:
+    """A reranker for which the later of two issues is the better one."""
+
+    name = "last first"
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return [float(text.rsplit(" ", 1)[-1]) for text in texts]
+
+
+def test_the_page_shows_what_the_reranker_moved(inspector: Client, index: TestIndex) -> None:
+    index.load(
+        [row(f"i:{n}", number=n, content=f"limit {n}", embedding=at(n / 9)) for n in range(1, 6)]
+    )
+    with override_settings(SEARCH_RERANKER=f"{__name__}.LastFirst"):
+        shown = answer(ask("limit", top_k=5))
+        page = text_of(inspector, PAGE, query="limit", top_k=5, why="i:5")
+        off = text_of(inspector, PAGE, query="limit", top_k=5, rerank="false")
+    assert [card.hit.row.vector_id for card in shown.cards] == [f"i:{n}" for n in (5, 4, 3, 2, 1)]
+    assert [line.fused_place for line in shown.before] == [5, 4, 3, 2, 1]
+    assert "on: 5 rows scored" in page and "5 → 1" in page and "5.0000: 5 → 1" in page
+    assert "off: not asked for" in off
 
 
 def test_a_filter_that_matches_nothing_offers_near_names(
@@ -348,7 +411,8 @@ def test_two_settings_are_compared(inspector: Client, index: TestIndex) -> None:
 def test_the_other_side_has_its_own_errors(inspector: Client, index: TestIndex) -> None:
     load_file(index)
     page = text_of(inspector, COMPARE, status=400, query="limit", against_fusion="bm25")
-    assert "Must be one of: rrf, dense_only, sparse_only" in page
+    at_field = re.search(r'id="error_against_fusion">(.*?)</ul>', page, re.DOTALL)
+    assert at_field and "Must be one of: rrf, dense_only, sparse_only" in at_field[1]
 
 
 def test_all_rows_of_an_entity_are_listed_page_by_page(inspector: Client, index: TestIndex) -> None:
@@ -463,20 +527,31 @@ def test_strangers_text_is_text(root: Client, index: TestIndex) -> None:
         page = root.get(url, query).content.decode()
         for raw in ("<img src=x", "<svg onload", "<script>alert", "h:q<b>"):
             assert raw not in page, (url, raw)
-        assert not re.search(r"\b49\b", re.sub(r"value=\"\d+\"", "", page)) or "{{7*7}}" in page
     shown = text_of(root, PAGE, query="limit", top_k=20)
     assert "{{7*7}}{% debug %}" in shown
     assert "&quot;&gt;&lt;img src=x onerror=alert(1)&gt;" in shown
     assert "a/&lt;svg onload=1&gt;.md" in shown
 
 
+class Policy(HTMLParser):
+    """Collects what the content security policy refuses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        if tag == "style" or (tag == "script" and "src" not in names):
+            self.refused.append((tag, None))
+        self.refused += [(tag, n) for n in names if n == "style" or n.startswith("on")]
+
+
 def test_nothing_on_a_page_needs_a_looser_policy(root: Client, index: TestIndex) -> None:
     for url, query in pages(index):
-        page = root.get(url, query).content.decode()
-        assert not re.search(r"<[^>]*\sstyle=", page), url
-        assert "<style" not in page, url
-        assert not re.search(r"<script(?![^>]*\ssrc=)", page), url
-        assert not re.search(r"<[a-z][^>]*\son[a-z]+=", page), url
+        policy = Policy()
+        policy.feed(root.get(url, query).content.decode())
+        assert policy.refused == [], url
 
 
 def test_every_link_away_is_https_and_keeps_no_reference(root: Client, index: TestIndex) -> None:
@@ -549,12 +624,23 @@ def test_a_list_reads_no_text_and_no_vector(root: Client, index: TestIndex) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["add/", "i_3A0/delete/", "i_3A0/history/", "../docedge/x/change/"]
+    ("path", "status"),
+    [("add/", 403), ("i_3A0/delete/", 403), ("../docedge/i_3A0/change/", 302)],
 )
-def test_there_is_no_page_that_writes(root: Client, index: TestIndex, path: str) -> None:
+def test_there_is_no_page_that_writes(
+    root: Client, index: TestIndex, path: str, status: int
+) -> None:
     load_file(index)
-    response = root.get(LIST + path, follow=True)
-    assert response.status_code == 404 or response.redirect_chain[-1][0].startswith("/admin/")
+    assert root.get(LIST + path).status_code == status
+
+
+def test_an_edge_of_a_page_with_several_has_no_page(root: Client, index: TestIndex) -> None:
+    edge = {"repo": "acme/app", "src_slug": "A", "dst_slug": "B", "edge_kind": "mention",
+            "updated_at": None, "src_vector_id": "w:0"}  # fmt: skip
+    index.load([row("w:0", type="wiki_doc", doc_path="A")],
+               [{**edge, "dst_vector_id": f"w:{n}"} for n in (1, 2)])  # fmt: skip
+    response = root.get("/admin/ingest_readonly/docedge/w_3A0/change/")
+    assert response.status_code == 302
 
 
 @pytest.mark.parametrize("path", [LIST, LIST + "i_3A0/change/", "/admin/ingest_readonly/docedge/"])

@@ -9,9 +9,10 @@ from django.test.utils import override_settings
 
 from search import rankers, why
 from search.inspection.stories import told
+from search.places import fused_places
 from search.services import search
 from search.types import Filters, SearchRequest, SearchResult
-from search.why import Explanation, fused_places
+from search.why import Explanation
 from tests.postgres import TestIndex, row
 
 pytestmark = pytest.mark.usefixtures("first_axis")
@@ -101,6 +102,36 @@ def test_a_place_beyond_the_window_is_counted(index: TestIndex) -> None:
     account = told(explained(result, "i:029"))
     assert account.headline.startswith("Not here")
     assert account.rows[0].views[0].ranked == 40
+
+
+def test_a_title_that_covers_too_little_is_said(index: TestIndex) -> None:
+    """Such a title is left out of the places, as the search leaves it out of its candidates."""
+    index.load(
+        [
+            row("i:1", number=1, title="word alpha beta", content="word alpha beta"),
+            row("i:2", number=2, title="word", content="word"),
+            *(row(f"i:{n}", number=n, content="word") for n in range(3, 30)),
+        ]
+    )
+    result = ask("word alpha beta", fusion="sparse_only")
+    [whole], [part] = (explained(result, text).stories for text in ("i:1", "i:2"))
+    assert whole.places["title"].rank == 1
+    assert result.trace.candidates["title"] == 1
+    assert "title" not in part.places
+    views = told(explained(result, "i:2")).rows[0].views
+    assert [v.note for v in views if v.ranker == "title"] == [
+        "its title covers too little of the query"
+    ]
+
+
+def test_a_covering_title_beyond_the_window_was_not_missed(index: TestIndex) -> None:
+    index.load(
+        [row(f"i:{n:02}", number=n + 1, title="word " * (20 - n), content="x") for n in range(20)]
+    )
+    with override_settings(SEARCH_WINDOW=5, SEARCH_MAX_WINDOWS=1):
+        result = ask("word", fusion="sparse_only", top_k=3)
+        ends = {stage(result, f"i:{n:02}") for n in range(20)}
+    assert why.BEYOND in ends and why.MISSED not in ends
 
 
 def test_what_is_shown_folded_or_below_is_told_apart(index: TestIndex) -> None:
@@ -236,7 +267,7 @@ def test_a_count_that_takes_too_long_is_left_out(
     monkeypatch.setattr(standing, "_PLACES", "SELECT pg_sleep(5)")
     with override_settings(SEARCH_STATEMENT_TIMEOUT_MS=100):
         explanation = explained(result, "i:000")
-    assert set(explanation.uncounted) == {"dense", "sparse", "title"}
+    assert set(explanation.uncounted) == {"dense", "sparse"}
     assert explanation.best is not None and explanation.best.stage == why.SHOWN
 
 

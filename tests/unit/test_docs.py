@@ -39,6 +39,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_files_named_in_the_index_exist() -> None:
-    named = re.findall(r"`((?:search|indexer|ragsite|tests|ingest_readonly)/[\w./]+)`", (DOCS / "index.md").read_text())
+    named = re.findall(
+        r"`((?:search|indexer|ragsite|tests|ingest_readonly)/[\w./]+)`",
+        (DOCS / "index.md").read_text(),
+    )
     assert named
     assert [name for name in named if not (BASE_DIR / name).exists()] == []

@@ -117,7 +117,10 @@ def test_a_request_without_a_query_is_a_scan(data: dict[str, Any]) -> None:
 
 
 def test_all_is_the_same_as_left_out_for_type_and_state_alone() -> None:
-    data = {"query": "q", **dict.fromkeys(("type", "state", "repo", "milestone", "assignee"), "all")}
+    data = {
+        "query": "q",
+        **dict.fromkeys(("type", "state", "repo", "milestone", "assignee"), "all"),
+    }
     filters = Filters(repo="all", milestone="all", assignee="all")
     assert to_request(data) == SearchRequest("q", filters)
     assert to_request({"query": "q", "labels": ["all"]}).filters.labels == ("all",)

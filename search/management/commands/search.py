@@ -62,11 +62,8 @@ class Command(BaseCommand):
 
 def _request(options: dict[str, Any]) -> SearchRequest:
     """Return the request of the command line; raises ValidationError."""
-    given = {
-        name: options[name]
-        for name in SearchParameters().fields.keys()
-        if options[name] is not None
-    }
+    known = SearchParameters().fields
+    given = {name: value for name, value in options.items() if name in known and value is not None}
     texts = {name: value for name, value in given.items() if isinstance(value, list)}
     others = {name: value for name, value in given.items() if name not in texts}
     return to_request({**others, **from_texts(texts)})
