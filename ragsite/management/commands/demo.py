@@ -44,6 +44,7 @@ class Command(BaseCommand):
         self._load(options["snapshot"])
         password, token = self._account()
         self._say(options["port"], password, token)
+        self.stdout.flush()  # what was said must be read while the server runs, also in a file
         if not options["no_serve"]:
             # Without the reloader: it would start everything twice.
             call_command("runserver", f"{HOST}:{options['port']}", use_reloader=False)
