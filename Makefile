@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 8000
 SNAPSHOT ?= indexer/sample/sample.snapshot.jsonl.gz
+# A git clone to index and serve instead of a snapshot.
+REPO ?=
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -13,8 +15,8 @@ INSTALLED := $(VENV)/.installed
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-demo: $(INSTALLED) .env  ## Install, load the sample (or SNAPSHOT=file) and serve it on 127.0.0.1
-	$(BIN)/python manage.py demo --snapshot "$(SNAPSHOT)" --port $(PORT)
+demo: $(INSTALLED) .env  ## Install, load the sample (or SNAPSHOT=file, REPO=clone) and serve it
+	$(BIN)/python manage.py demo $(if $(REPO),--repo "$(REPO)",--snapshot "$(SNAPSHOT)") --port $(PORT)
 
 test: $(INSTALLED)  ## Install and run the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)

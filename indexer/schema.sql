@@ -5,12 +5,17 @@
 
 DO $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rag_owner') THEN
-        CREATE ROLE rag_owner LOGIN;
-    END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rag_reader') THEN
-        CREATE ROLE rag_reader LOGIN;
-    END IF;
+    -- Roles belong to the whole server: another database may be getting its index right now.
+    BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rag_owner') THEN
+            CREATE ROLE rag_owner LOGIN;
+        END IF;
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rag_reader') THEN
+            CREATE ROLE rag_reader LOGIN;
+        END IF;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        NULL;
+    END;
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector') THEN
         CREATE EXTENSION vector;
     END IF;
@@ -27,7 +32,10 @@ BEGIN
         EXECUTE format('GRANT CONNECT ON DATABASE %I TO rag_owner, rag_reader', current_database());
         EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO rag_owner', current_database());
         GRANT CREATE, USAGE ON SCHEMA public TO rag_owner;
-        ALTER ROLE rag_reader SET default_transaction_read_only = on;
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rag_reader'
+                          AND 'default_transaction_read_only=on' = ANY (rolconfig)) THEN
+            ALTER ROLE rag_reader SET default_transaction_read_only = on;
+        END IF;
         SET ROLE rag_owner;
     END IF;
 END
@@ -67,6 +75,10 @@ CREATE TABLE IF NOT EXISTS search_docs (
     title_tsv      tsvector GENERATED ALWAYS AS (to_tsvector('simple', title_fts)) STORED,
     content_tsv    tsvector GENERATED ALWAYS AS (to_tsvector('simple', content_fts)) STORED
 );
+
+-- Finds the vector of a content that was embedded before. Not left to the end of a bulk load: the
+-- load itself asks.
+CREATE INDEX IF NOT EXISTS search_docs_content_hash ON search_docs (hashtextextended(content, 0));
 
 CREATE TABLE IF NOT EXISTS doc_edges (
     src_vector_id text COLLATE "C" NOT NULL,

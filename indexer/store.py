@@ -9,38 +9,25 @@ an advisory lock lets one at a time write.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import psycopg
 from psycopg import sql
 
-from indexer import lexical, upsert
+from indexer import lexical, renormalise, upsert
 from indexer.errors import Incompatible, IndexerError
 from indexer.records import COLUMNS, EDGE_COLUMNS, MADE_COLUMNS, Values
+from indexer.tables import BUILT_LAST, connect, create, has_table
 from search.normalise import NORMALISER_VERSION
 
+__all__ = ["Tally", "Writer", "clear", "connect", "describe", "init_schema"]
+
 CONTRACT_VERSION: Final = 1
-_INDEXES_FOLLOW: Final = "-- indexes:"
-_BUILT_LAST: Final = (
-    "search_docs_embedding",
-    "search_docs_content_tsv",
-    "search_docs_title_tsv",
-    "search_docs_content_bm25",
-    "search_docs_title_bm25",
-)
 _ROW_COLUMNS: Final = (*COLUMNS, *MADE_COLUMNS)
 # The server may still be busy with a batch of a command that was just killed.
 _WAIT_FOR_TURN: Final = "20s"
 _TURN: Final = 0x7261672D696E6478  # "rag-indx", the key of the advisory lock
-
-# The owner's own notes: unfinished writes and the progress of loads. Readers have no right to it.
-_STATE_TABLE: Final = """
-CREATE TABLE IF NOT EXISTS indexer_state (
-    key text PRIMARY KEY, value jsonb NOT NULL, written_at timestamptz NOT NULL DEFAULT now()
-)
-"""
 
 
 @dataclass(slots=True)
@@ -54,17 +41,9 @@ class Tally:
     edges: int = 0
 
 
-def connect(url: str) -> psycopg.Connection:
-    """Connect as the owner, in autocommit mode; raises IndexerError naming the remedy."""
-    try:
-        return psycopg.connect(url, autocommit=True, application_name="indexer")
-    except psycopg.OperationalError as error:
-        raise IndexerError(f"cannot reach the index database (INDEX_OWNER_URL): {error}") from error
-
-
 def describe(connection: psycopg.Connection) -> tuple[str, int] | None:
     """Return the model and dimension of an index's vectors, None where nothing was written."""
-    if not _has_table(connection, "index_info"):
+    if not has_table(connection, "index_info"):
         return None
     row = connection.execute("SELECT embedding_model, dimensions FROM index_info").fetchone()
     return (row[0], row[1]) if row else None
@@ -73,26 +52,13 @@ def describe(connection: psycopg.Connection) -> tuple[str, int] | None:
 def init_schema(url: str, *, dimensions: int) -> None:
     """Create the tables, indexes, roles and grants of an index; idempotent."""
     with connect(url) as connection:
-        _create(connection, dimensions, with_indexes=True)
-
-
-def _create(connection: psycopg.Connection, dimensions: int, *, with_indexes: bool) -> None:
-    script = resources.files("indexer").joinpath("schema.sql").read_text()
-    tables, _, indexes = script.replace(":dimensions", str(int(dimensions))).partition(
-        _INDEXES_FOLLOW
-    )
-    connection.execute(cast(Any, tables))
-    connection.execute(cast(Any, _STATE_TABLE))
-    if with_indexes:
-        connection.execute(cast(Any, f"--{indexes}"))
-    connection.execute("RESET ROLE")
+        create(connection, dimensions, with_indexes=True)
 
 
 def clear(url: str, *, unless_source: str) -> bool:
     """Empty an index, unless what it holds came from `unless_source`; True if it was emptied."""
     with connect(url) as connection:
-        exists = connection.execute("SELECT to_regclass('index_info')").fetchone()
-        if exists is None or exists[0] is None:
+        if not has_table(connection, "index_info"):
             return False
         info = connection.execute("SELECT source FROM index_info").fetchone()
         if info is None or info[0] == unless_source:
@@ -113,7 +79,7 @@ class Writer:
     def __init__(self, url: str, *, embedding_model: str, dimensions: int, source: str) -> None:
         self.tally = Tally()
         self._model = embedding_model
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         self._source = source
         self.connection = connect(url)
         try:
@@ -121,7 +87,7 @@ class Writer:
             self._check_fit()
             # A bulk load is several times faster when the indexes are built at its end.
             self._fresh = not self._has_rows()
-            _create(self.connection, dimensions, with_indexes=not self._fresh)
+            create(self.connection, dimensions, with_indexes=not self._fresh)
             self._prepare_empty_table()
             self._unfinished = self._wrote = self.recall("writing") is not None
             self._described = describe(self.connection) is not None
@@ -141,9 +107,17 @@ class Writer:
         self.connection.close()
 
     @property
-    def wrote(self) -> bool:
-        """Whether this writer, or one before it that died, stored something: `finish` is due."""
-        return self._wrote
+    def fresh(self) -> bool:
+        """Whether the table was empty when this writer came."""
+        return self._fresh
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether `finish` is due, for this writer's doing or for one that died.
+
+        In an empty table it always is: its slow indexes were dropped for the bulk load.
+        """
+        return self._fresh or self._wrote
 
     def store(
         self,
@@ -162,6 +136,8 @@ class Writer:
             # Before the batch: a rolled-back one leaves its traces in BM25 too.
             self.remember("writing", True)
             self._wrote = True
+            if renormalise.is_stale(self.connection):
+                self.tally.updated += renormalise.renormalise(self.connection)
         with self.connection.transaction():
             changed = self._delete_rows(deleted)
             changed += self._upsert_rows(upsert.latest(rows, "vector_id"))
@@ -178,7 +154,7 @@ class Writer:
         the table where rows changed), counts words, and probes the lexical index; the outcome is
         written to index_info and returned (None without BM25).
         """
-        _create(self.connection, self._dimensions, with_indexes=True)
+        create(self.connection, self.dimensions, with_indexes=True)
         tally = self.tally
         lexical.settle(
             self.connection,
@@ -210,15 +186,15 @@ class Writer:
         if not self._has_rows():
             return
         info = describe(self.connection)
-        if info and info != (self._model, self._dimensions):
+        if info and info != (self._model, self.dimensions):
             raise Incompatible(
                 f"the index holds {info[1]}-dimensional vectors of {info[0]}; the input has "
-                f"{self._dimensions}-dimensional vectors of {self._model}. Nothing was written. "
+                f"{self.dimensions}-dimensional vectors of {self._model}. Nothing was written. "
                 "Load it into an empty database, or embed it again with the index's model."
             )
 
     def _has_rows(self) -> bool:
-        if not _has_table(self.connection, "search_docs"):
+        if not has_table(self.connection, "search_docs"):
             return False
         return bool(self.connection.execute("SELECT FROM search_docs LIMIT 1").fetchall())
 
@@ -227,11 +203,11 @@ class Writer:
         slow to fill row by row."""
         if not self._fresh:
             return
-        for name in _BUILT_LAST:
+        for name in BUILT_LAST:
             self.connection.execute(sql.SQL("DROP INDEX IF EXISTS {}").format(sql.Identifier(name)))
         self.connection.execute(
             sql.SQL("ALTER TABLE search_docs ALTER COLUMN embedding TYPE halfvec({})").format(
-                sql.Literal(self._dimensions)
+                sql.Literal(self.dimensions)
             )
         )
 
@@ -304,15 +280,10 @@ class Writer:
             [
                 CONTRACT_VERSION,
                 self._model,
-                self._dimensions,
+                self.dimensions,
                 NORMALISER_VERSION,
                 self._source,
                 self._fresh,
             ],
         )
         self._described = True
-
-
-def _has_table(connection: psycopg.Connection, name: str) -> bool:
-    row = connection.execute("SELECT to_regclass(%s)", [name]).fetchone()
-    return row is not None and row[0] is not None

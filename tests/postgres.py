@@ -92,7 +92,7 @@ def drop_database(name: str) -> None:
 
 
 def drop_databases_of_dead_processes() -> None:
-    """Drop what runs that were killed left behind: names end in the process id, or have it inside."""
+    """Drop what runs that were killed left behind: names hold the process's id."""
     with admin() as connection:
         names = connection.execute(
             "SELECT datname FROM pg_database WHERE datname ~ '^(test_ragsite|index)_'"

@@ -1,4 +1,4 @@
-"""The bundled sample, the real embedding model, real HTTP: what a newcomer sees after `make demo`."""
+"""The bundled sample, the real model, real HTTP: what a newcomer sees after `make demo`."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test.utils import override_settings
 
 from indexer import load, store
+from search.normalise import NORMALISER_VERSION
 from search.services import search
 from search.types import ROW_TYPES, SearchRequest
 from tests.postgres import DIMENSIONS, MODEL, TestIndex, url_of
@@ -109,6 +110,18 @@ def test_replacing_empties_an_index_of_another_source(
     assert stored(index) == ["i:1", "i:2"]
     assert "it was emptied first" in command(other, replace=True)[1]
     assert stored(index) == ["i:3"]
+
+
+def test_rows_of_an_older_normaliser_are_made_anew(
+    index: TestIndex, command: Any, tmp_path: Path
+) -> None:
+    command(write(tmp_path / "a.jsonl", [record(1), record(2)]))
+    index.execute("UPDATE search_docs SET content_fts = 'of another version'")
+    index.execute("UPDATE index_info SET normaliser_version = '0/icu-1'")
+    command(write(tmp_path / "b.jsonl", [record(3)]))
+    words = index.execute("SELECT content_fts FROM search_docs ORDER BY vector_id")
+    assert words == [("content1 text",), ("content2 text",), ("content3 text",)]
+    assert index.execute("SELECT normaliser_version FROM index_info") == [(NORMALISER_VERSION,)]
 
 
 BAD = [

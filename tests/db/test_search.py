@@ -109,7 +109,8 @@ def test_rows_without_a_direction_are_found_by_text(index: TestIndex) -> None:
 LITERALS = [
     "POL-358", "don't", "foo::bar", "a.b", '"', "*", "AND", "NEAR(", "(", "^", "\\", "foo:*bar",
     "a & b | c", "C++", "#1234", "ﾊﾝｶｸカナ", "か\u3099くせい", "🙂", "%", "_", "'", "<->", "!x",
-    ":*", "x" * 5_000, "src/app/views.py", "\u202eabc", "--; DROP TABLE search_docs", "$$", "{}", "%s",
+    ":*", "x" * 5_000, "src/app/views.py", "\u202eabc", "--; DROP TABLE search_docs", "$$", "{}",
+    "%s",
 ]  # fmt: skip
 
 

