@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,8 @@ from search.normalise import normalise
 from search.types import ROW_TYPES
 
 MAX_CONTENT: Final = 8_000  # characters, by contract
+MOST_KEY_BYTES: Final = 500  # of ids, names, labels
+MOST_PATH_BYTES: Final = 2_000
 REPLACEMENT: Final = "\ufffd"
 
 
@@ -55,8 +57,20 @@ def _text(name: str, value: Any, repairs: Repairs) -> str:
     return clean(value, repairs)
 
 
+def _key(most: int) -> Callable[[str, Any, Repairs], str]:
+    """Return a reader of text that stands in an index, which takes no entry over 2,700 bytes."""
+
+    def parse(name: str, value: Any, repairs: Repairs) -> str:
+        text = _text(name, value, repairs)
+        if len(text.encode()) > most:
+            raise BadRecord(f"{name} is longer than {most:,} bytes")
+        return text
+
+    return parse
+
+
 def _required(name: str, value: Any, repairs: Repairs) -> str:
-    if not (text := _text(name, value, repairs)):
+    if not (text := _key(MOST_KEY_BYTES)(name, value, repairs)):
         raise BadRecord(f"{name} is missing or empty")
     return text
 
@@ -79,7 +93,7 @@ def _texts(name: str, value: Any, repairs: Repairs) -> list[str]:
         return []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise BadRecord(f"{name} must be a list of texts")
-    return [clean(item, repairs) for item in value]
+    return [_key(MOST_KEY_BYTES)(name, item, repairs) for item in value]
 
 
 def _integer(bits: int) -> Callable[[str, Any, Repairs], int]:
@@ -104,6 +118,10 @@ def _time(name: str, value: Any, repairs: Repairs) -> datetime | None:
         raise BadRecord(f"{name} is {value!r}; it must be an ISO 8601 time") from None
     if moment.tzinfo is None:
         raise BadRecord(f"{name} is {value!r}; it must carry a time zone, such as Z or +09:00")
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:  # PostgreSQL would store it, and no reader could read it back
+        raise BadRecord(f"{name} is {value!r}; it must lie in the years 1 to 9999") from None
     return moment
 
 
@@ -112,18 +130,18 @@ COLUMNS: Final[Mapping[str, Callable[[str, Any, Repairs], Any]]] = {
     "vector_id": _required,
     "repo": _required,
     "type": _type,
-    "state": _text,
+    "state": _key(MOST_KEY_BYTES),
     "labels": _texts,
-    "milestone": _text,
+    "milestone": _key(MOST_KEY_BYTES),
     "assignees": _texts,
     "created_at": _time,
     "updated_at": _time,
     "number": _integer(32),
-    "tag_name": _text,
-    "doc_path": _text,
+    "tag_name": _key(MOST_KEY_BYTES),
+    "doc_path": _key(MOST_PATH_BYTES),
     "wiki_extension": _text,
-    "commit_sha": _text,
-    "file_path": _text,
+    "commit_sha": _key(MOST_KEY_BYTES),
+    "file_path": _key(MOST_PATH_BYTES),
     "file_status": _text,
     "commit_date": _time,
     "commit_author": _text,

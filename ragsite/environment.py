@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, validate
 
-from search.conf import SETTINGS
+from search.conf import SETTINGS, Setting
 
 PRODUCTION: Final = "production"
 DEVELOPMENT: Final = "development"
@@ -70,7 +70,15 @@ class Environment:
             float: self.read.float,
             str: self.read.str,
         }
-        return {s.name: readers[type(s.default)](s.name, s.default) for s in SETTINGS}
+        self._mistakes |= {
+            name: "is no setting of the search; see docs/settings.md"
+            for name in os.environ
+            if name.startswith("SEARCH_") and name not in {s.name for s in SETTINGS}
+        }
+        return {
+            s.name: readers[type(s.default)](s.name, s.default, validate=_bounds(s))
+            for s in SETTINGS
+        }
 
     def database(self, name: str, url: str, build: Callable[[str], dict[str, Any]]) -> Any:
         """Return `build(url)`; a ValueError becomes a mistake of the variable `name`."""
@@ -93,6 +101,16 @@ class Environment:
         if self._mistakes:
             lines = "\n".join(f"  {name}: {text}" for name, text in self._mistakes.items())
             raise ImproperlyConfigured(f"Environment variables:\n{lines}\n{REMEDY}")
+
+
+def _bounds(setting: Setting) -> list[Any]:
+    """Return the validators of a setting of the search."""
+    checks: list[Any] = []
+    if setting.least is not None or setting.most is not None:
+        checks.append(validate.Range(min=setting.least, max=setting.most))
+    if setting.choices:
+        checks.append(validate.OneOf(setting.choices))
+    return checks
 
 
 def development_secret_key(path: Path) -> str:

@@ -8,7 +8,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import cache
 from typing import Any, Protocol, cast
@@ -87,6 +87,7 @@ class QueryVectors:
         self.embedder = embedder
         self._size = size
         self._futures: OrderedDict[str, Future[Vector]] = OrderedDict()
+        self._pending: list[Future[Vector]] = []
         self._lock = threading.Lock()
         # Two threads: one query may wait for a remote backend while the next is being sent.
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="embed-query")
@@ -96,9 +97,13 @@ class QueryVectors:
         with self._lock:
             if (future := self._futures.get(text)) is not None:
                 self._futures.move_to_end(text)
-                if not (future.done() and future.exception()):
+                if not future.cancelled() and not (future.done() and future.exception()):
                     return future
+            self._pending = [f for f in self._pending if not f.done()]
+            if len(self._pending) >= conf.get("SEARCH_EMBED_QUEUE"):
+                return _failed("too many queries are being embedded at the moment")
             future = self._pool.submit(self._embed, text)
+            self._pending.append(future)
             self._futures[text] = future
             while len(self._futures) > self._size:
                 self._futures.popitem(last=False)
@@ -106,7 +111,7 @@ class QueryVectors:
 
     def _embed(self, text: str) -> Vector:
         try:
-            return unit(self.embedder.embed_query(text))
+            return unit(self.embedder.embed_query(text[: conf.get("SEARCH_EMBED_CHARS")]))
         except EmbeddingError:
             raise
         except Exception as error:  # a backend is somebody else's code
@@ -142,9 +147,13 @@ def submit_query(text: str) -> Future[Vector]:
             text
         )
     except EmbeddingError as error:
-        failed: Future[Vector] = Future()
-        failed.set_exception(error)
-        return failed
+        return _failed(str(error))
+
+
+def _failed(reason: str) -> Future[Vector]:
+    future: Future[Vector] = Future()
+    future.set_exception(EmbeddingError(reason))
+    return future
 
 
 def wait(future: Future[Vector]) -> Vector:
@@ -152,7 +161,10 @@ def wait(future: Future[Vector]) -> Vector:
     milliseconds = conf.get("SEARCH_EMBED_TIMEOUT_MS")
     try:
         return future.result(timeout=milliseconds / 1000)
+    except CancelledError:
+        raise EmbeddingError("Another request gave up waiting for this query.") from None
     except FutureTimeout:
+        future.cancel()  # nobody waits for it any more, unless it has begun
         raise EmbeddingError(f"The query was not embedded within {milliseconds} ms.") from None
 
 

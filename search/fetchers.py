@@ -8,7 +8,7 @@ from typing import Any, Final
 from search import conf, core_text, embedding, rankers
 from search.deepening import Fetch
 from search.embedding import Vector
-from search.errors import EmbeddingError, RankerUnavailable
+from search.errors import EmbeddingError
 from search.normalise import normalise
 from search.run import Run
 from search.types import Candidate
@@ -57,10 +57,11 @@ def _fetch_dense(
     except EmbeddingError as error:
         run.degrade("dense", str(error))
         found = None
-    if found is None and run.request.fusion == "dense_only" and not seen:
-        raise RankerUnavailable(f"The dense ranker could not run: {run.degraded['dense']}")
+    if found is None:
+        run.failed.add("dense")
+        return []
     run.engines["dense"] = "exact" if run.state.exact else "hnsw"
-    return found or []
+    return found
 
 
 def _check_model(run: Run) -> None:
@@ -92,8 +93,11 @@ def _fetch_lexical(
             engine = engine if found is not None else "core"
         if engine == "core":
             found = run.guarded(name, lambda: _kept(run, name, tokens, core_text.core, arguments))
+    if found is None:
+        run.failed.add(name)
+        return []
     run.engines[name] = engine
-    return found or []
+    return found
 
 
 def _kept(
@@ -123,7 +127,6 @@ def _engine(run: Run) -> str:
 
 def _fetch_literal(run: Run, seen: Sequence[str], limit: int) -> list[Candidate]:
     """Fetch rows that hold a query without any word, such as `(`, as it stands."""
-    run.engines["sparse"] = "literal"
     with run.timed("sparse"):
         found = run.guarded(
             "sparse",
@@ -135,4 +138,8 @@ def _fetch_literal(run: Run, seen: Sequence[str], limit: int) -> list[Candidate]
                 limit=limit,
             ),
         )
-    return found or []
+    if found is None:
+        run.failed.add("sparse")
+        return []
+    run.engines["sparse"] = "literal"
+    return found

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from django.db import DatabaseError, InterfaceError, ProgrammingError, connections, transaction
+from django.db import (
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    ProgrammingError,
+    connections,
+    transaction,
+)
 from django.db.backends.utils import CursorWrapper
 
 from ingest_readonly.routers import INDEX
@@ -27,6 +34,10 @@ def index_snapshot() -> Iterator[CursorWrapper]:
     except ProgrammingError as error:
         raise IndexUnavailable(
             "The index has no tables yet, or not those of the contract: run manage.py check."
+        ) from error
+    except DataError as error:
+        raise IndexUnavailable(
+            "The index holds a value that cannot be read: " + str(error).partition("\n")[0]
         ) from error
     except (DatabaseError, InterfaceError) as error:
         raise IndexUnavailable from error

@@ -28,6 +28,7 @@ class Run:
     degraded: dict[str, str] = field(default_factory=dict)
     engines: dict[str, str] = field(default_factory=dict)
     timings_ms: dict[str, float] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)  # rankers that brought nothing, for a fault
     rerank_applied: bool = False
     rerank_reason: str | None = None
 

@@ -12,6 +12,7 @@ from typing import Final
 from search import backend, conf, content, embedding, graph, rerank, rows, scan, unmatched
 from search.deepening import Fetch, Pool, gather, sorted_by_time, with_scores
 from search.entities import collapse, distinct, key_of
+from search.errors import RankerUnavailable
 from search.fetchers import fetchers
 from search.graph import Expansion
 from search.normalise import NORMALISER_VERSION
@@ -28,6 +29,7 @@ from search.types import (
     SearchRequest,
     SearchResult,
     StageTrace,
+    UnmatchedFilter,
 )
 
 # The rankers of each fusion, in the order they are called: the lexical ones run while the query
@@ -68,14 +70,16 @@ def _search(request: SearchRequest) -> SearchResult:
         backend.check(run.state.bm25_files)
         _check_versions(run)
         with run.timed("total"):
-            pool = _gather(run, fetchers(run, names, vector))
+            by_ranker = fetchers(run, names, vector)
+            pool = _gather(run, by_ranker)
+            _require_an_answer(run, pool, by_ranker)
             ordered = _final_order(run, pool)
             with run.timed("collapse"):
                 entities = collapse(ordered)
             with run.timed("hydrate"):
                 hits = hydrate(request, entities[: request.top_k])
             shown = _expand(run, hits)
-            missing = () if pool.rows else unmatched.explain(cursor, request.filters)
+            missing = _unmatched(run) if not pool.rows else ()
     shown = _with_content(run, shown)
     reason = _incomplete_reason(run, pool, len(entities))
     return SearchResult(
@@ -91,9 +95,26 @@ def _search(request: SearchRequest) -> SearchResult:
     )
 
 
+def _require_an_answer(run: Run, pool: Pool, by_ranker: Mapping[str, Fetch]) -> None:
+    """Raise RankerUnavailable when every ranker failed: nothing found is another thing.
+
+    That no title matched says nothing about contents, so titles do not count here.
+    """
+    needed = set(by_ranker) - {"title"}
+    if pool.rows or not needed or not needed <= run.failed:
+        return
+    reasons = "; ".join(f"{stage}: {reason}" for stage, reason in run.degraded.items())
+    raise RankerUnavailable(f"No ranker of this search could run. {reasons}")
+
+
 def _rankers_for(request: SearchRequest) -> tuple[str, ...]:
     names = RANKERS_OF[request.fusion]
     return names if conf.get("SEARCH_TITLE_RANKER") else tuple(n for n in names if n != "title")
+
+
+def _unmatched(run: Run) -> tuple[UnmatchedFilter, ...]:
+    """Explain an empty pool; that this takes too long costs the explanation alone."""
+    return run.guarded("filters", lambda: unmatched.explain(run.cursor, run.request.filters)) or ()
 
 
 def _check_versions(run: Run) -> None:

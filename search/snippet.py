@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from search.normalise import segment
 from search.types import Snippet
 
+SHORT_WORD = 3  # letters; a shorter one is marked only where it is the whole word
+# One ASCII letter, or one or two hiragana: grammar more often than meaning.
+_PARTICLE = re.compile(r"[a-zA-Z]|[\u3041-\u309f]{1,2}")
 LONGEST_WORD = 64  # of the query; a longer one would fill the passage
 LENGTH = 240  # characters: three lines of a result card
 
@@ -31,19 +34,20 @@ def snippet(content: str, query: str, *, length: int = LENGTH) -> Snippet:
 
 
 def _query_words(query: str) -> list[str]:
-    """Return the words of the query worth marking: two characters or more, or a CJK ideograph."""
+    """Return the words of the query worth marking: no single letters, no kana particles."""
     words = dict.fromkeys(segment(unicodedata.normalize("NFKC", query)))
     return [
-        w
-        for w in words
-        if w[0].isalnum() and len(w) <= LONGEST_WORD and (len(w) > 1 or w >= "\u3400")
+        w for w in words if w[0].isalnum() and len(w) <= LONGEST_WORD and not _PARTICLE.fullmatch(w)
     ]
 
 
 def _find(text: str, words: Iterable[str]) -> Iterable[tuple[int, int]]:
     """Yield [start, end) of each word in `text`, ASCII words at word starts only."""
     patterns = [
-        (r"(?<![^\W_])" if word.isascii() else "") + re.escape(word)
+        (r"(?<![^\W_])" if word.isascii() else "")
+        + re.escape(word)
+        # `to` is not in `tool`, while `delegat` may be in `delegation`.
+        + (r"(?![^\W_])" if word.isascii() and len(word) <= SHORT_WORD else "")
         for word in sorted(words, key=len, reverse=True)
     ]
     if not patterns:

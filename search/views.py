@@ -51,6 +51,8 @@ class SearchView(APIView):
     @describe_get
     def get(self, request: Request) -> Response:
         """Search for what the query string asks."""
+        if request.META.get("CONTENT_LENGTH") not in {None, "", "0"}:
+            raise ParseError("A GET takes its parameters in the query string, not in a body.")
         return self._answer(from_query_string(_query_string(request)))
 
     @describe_post

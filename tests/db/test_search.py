@@ -303,3 +303,27 @@ def test_a_title_counts_only_if_it_covers_the_question(index: TestIndex) -> None
 def titles_ranked(share: float) -> Any:
     with override_settings(SEARCH_TITLE_COVERAGE=share):
         return ask("retry limit", fusion="sparse_only").trace.pool
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "sparse_only", "dense_only"])
+def test_no_ranker_is_no_empty_answer(
+    index: TestIndex, monkeypatch: pytest.MonkeyPatch, fusion: str
+) -> None:
+    from search import core_text, rankers
+
+    index.load([row("i:1", number=1, content="retry", embedding=at(0))])
+    for module, name in ((rankers, "_BM25"), (rankers, "_DENSE_EXACT"), (core_text, "_TERMS")):
+        monkeypatch.setattr(module, name, "SELECT pg_sleep(5)")
+    with (
+        override_settings(SEARCH_STATEMENT_TIMEOUT_MS=100),
+        pytest.raises(RankerUnavailable, match=r"No ranker of this search could run.*100 ms"),
+    ):
+        ask("retry", fusion=fusion)
+
+
+def test_a_value_that_cannot_be_read_is_named(index: TestIndex) -> None:
+    """Somebody else's writer may store a time that no calendar of ours holds."""
+    index.load([row("i:1", number=1, content="retry", embedding=at(0))])
+    index.execute("UPDATE search_docs SET updated_at = 'infinity'")
+    with pytest.raises(RankerUnavailable, match="timestamp too large"):
+        ask("retry")

@@ -226,3 +226,26 @@ def test_an_open_production_site_is_found(wrong: dict[str, object], identifier: 
             message.id for message in run_checks(tags=["security"], include_deployment_checks=True)
         }
     assert identifier in found
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SEARCH_WINDOW", "0"),
+        ("SEARCH_HNSW_EF", "5000"),
+        ("SEARCH_MAX_WINDOWS", "0"),
+        ("SEARCH_LEXICAL_ENGINE", "BM25"),
+        ("SEARCH_STATEMENT_TIMEOUT_MS", "0"),
+        ("SEARCH_TITLE_COVERAGE", "7"),
+        ("SEARCH_WINDOWS", "100"),
+    ],
+)
+def test_a_setting_out_of_its_bounds_or_misspelt_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv("ENVIRONMENT", "development")
+    monkeypatch.setenv(name, value)
+    environment = Environment()
+    environment.search_settings()
+    with pytest.raises(ImproperlyConfigured, match=f"{name}: "):
+        environment.seal()

@@ -3,6 +3,7 @@
 import os
 import secrets
 import shlex
+import socket
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,8 @@ class Command(BaseCommand):
             )
         if not os.environ.get("INDEX_OWNER_URL"):
             raise CommandError("The demo writes the index: set INDEX_OWNER_URL too.")
+        if not options["no_serve"]:
+            _check_port(options["port"])
         call_command("migrate", verbosity=0)
         if options["repo"] is not None:
             self._index(options["repo"])
@@ -102,3 +105,14 @@ One search        {curl}
 Stop with Ctrl-C.
 """
         )
+
+
+def _check_port(port: int) -> None:
+    """Raise CommandError unless the port is free: before anything of a running demo is touched."""
+    try:
+        with socket.create_server((HOST, port), reuse_port=False):
+            pass
+    except (OSError, OverflowError) as error:
+        raise CommandError(
+            f"Port {port} cannot be used ({error}). Name another: make demo PORT=8001"
+        ) from error
