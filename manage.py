@@ -12,12 +12,16 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", _settings())
     # Being told to end runs the exit handlers too: the embedded server's last user stops it.
     signal.signal(signal.SIGTERM, _exit)
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     from ragsite.databases import provide_embedded
 
-    provide_embedded(sys.argv)
-    execute_from_command_line(sys.argv)
+    try:
+        provide_embedded(sys.argv)
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:  # the message says it all
+        sys.exit(str(error))
 
 
 def _settings() -> str:

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 import psycopg
+from django.core.exceptions import ImproperlyConfigured
 from dotenv import load_dotenv
 from psycopg import IsolationLevel, sql
 
@@ -59,7 +60,10 @@ def provide_embedded(argv: Sequence[str]) -> None:
     if os.environ.get("DATABASE_URL") and not index_is_embedded:
         return
     embedded = importlib.import_module("ragsite.embedded")
-    server = embedded.ensure_running(BASE_DIR / "var" / "postgres")
+    try:
+        server = embedded.ensure_running(BASE_DIR / "var" / "postgres")
+    except embedded.EmbeddedError as error:
+        raise ImproperlyConfigured(str(error)) from error
     superuser_url = server.url("postgres", "postgres")
     _create_database(superuser_url, "ragsite", owner="ragsite")
     _create_database(superuser_url, "rag_index", owner=None, roles=("rag_owner", "rag_reader"))

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class SearchConfig(AppConfig):
-    """Makes the API's description known."""
+    """Makes the API's description and the system checks known."""
 
     name = "search"
     verbose_name = "Search"
@@ -12,4 +12,4 @@ class SearchConfig(AppConfig):
     def ready(self) -> None:
         """Import what registers itself by being imported."""
         # drf-spectacular finds its extensions by their being imported.
-        from search import schema  # noqa: F401
+        from search import checks, schema  # noqa: F401

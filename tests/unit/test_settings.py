@@ -249,3 +249,25 @@ def test_a_setting_out_of_its_bounds_or_misspelt_is_named(
     environment.search_settings()
     with pytest.raises(ImproperlyConfigured, match=f"{name}: "):
         environment.seal()
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"SEARCH_EMBEDDER": "nope.X"}, "SEARCH_EMBEDDER names 'nope.X'"),
+        ({"SEARCH_RERANKER": "nope.X"}, "SEARCH_RERANKER names 'nope.X'"),
+        ({"SEARCH_RERANKER": "http"}, "SEARCH_RERANK_URL is not set"),
+        (
+            {"SEARCH_EMBEDDER": "search.embedding_http.OpenAIEmbedder"},
+            "SEARCH_EMBED_URL is not set",
+        ),
+        ({}, None),
+    ],
+)
+def test_a_backend_that_cannot_work_is_a_system_check(
+    values: dict[str, str], named: str | None
+) -> None:
+    with override_settings(**values):
+        messages = [m.msg for m in run_checks() if (m.id or "").startswith("search.")]
+    assert [named in message for message in messages if named] == ([True] if named else [])
+    assert named or not messages
