@@ -56,7 +56,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "SEARCH_HNSW_EF",
-        200,
+        400,
         "Size of the candidate list of an HNSW scan (hnsw.ef_search).",
         least=1,
         most=1_000,

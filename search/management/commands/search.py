@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser, BooleanOptionalAction
-from typing import IO, Any, cast
+from typing import IO, Any, Final, cast
 
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
@@ -20,6 +20,8 @@ from search.serializers.fields import Flag
 from search.serializers.wire import from_texts
 from search.table import write
 from search.types import SearchRequest
+
+WIDTH_OF_A_PIPE: Final = 160
 
 
 class Command(BaseCommand):
@@ -57,7 +59,15 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(to_response(answer), ensure_ascii=False, indent=2))
         else:
-            write(Console(file=cast(IO[str], self.stdout), highlight=False), answer)
+            write(
+                Console(
+                    file=cast(IO[str], self.stdout),
+                    highlight=False,
+                    # A pipe has no width; a table cut to 80 columns is of no use in a file.
+                    width=None if self.stdout.isatty() else WIDTH_OF_A_PIPE,
+                ),
+                answer,
+            )
 
 
 def _request(options: dict[str, Any]) -> SearchRequest:
