@@ -1,5 +1,6 @@
 """System checks of the deployment: mistakes that no single variable shows."""
 
+import os
 from typing import Any
 
 from django.conf import settings
@@ -42,5 +43,19 @@ def https_is_recognised(**_kwargs: Any) -> list[CheckMessage]:
             "Plain HTTP is served and no proxy is declared: tokens travel in clear text.",
             hint="Set SECURE_SSL_REDIRECT=true, or PROXY_COUNT to the number of proxies in front.",
             id="ragsite.W002",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def owner_is_elsewhere(**_kwargs: Any) -> list[CheckMessage]:
+    """Return a warning where the web application is told how to write the index."""
+    if settings.DEVELOPMENT or not os.environ.get("INDEX_OWNER_URL"):
+        return []
+    return [
+        checks.Warning(
+            "INDEX_OWNER_URL is set: whoever gets into this process can change the index.",
+            hint="Set it for the owner's commands alone, in an environment of their own.",
+            id="ragsite.W003",
         )
     ]

@@ -271,3 +271,13 @@ def test_a_backend_that_cannot_work_is_a_system_check(
         messages = [m.msg for m in run_checks() if (m.id or "").startswith("search.")]
     assert [named in message for message in messages if named] == ([True] if named else [])
     assert named or not messages
+
+
+@pytest.mark.parametrize(("url", "expected"), [("postgresql://rag_owner@db/i", 1), ("", 0)])
+def test_a_site_that_could_write_the_index_is_warned(
+    monkeypatch: pytest.MonkeyPatch, url: str, expected: int
+) -> None:
+    monkeypatch.setenv("INDEX_OWNER_URL", url)
+    with override_settings(DEVELOPMENT=False):
+        ids = [m.id for m in run_checks(include_deployment_checks=True)]
+    assert ids.count("ragsite.W003") == expected
