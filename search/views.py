@@ -94,6 +94,19 @@ class RowView(APIView):
         return Response(ListedRow(entity_rows.row(vector_id=vector_id)).data)
 
 
+class NothingView(APIView):
+    """Any other address below /api/: an answer that a program can read."""
+
+    authentication_classes = []
+    permission_classes = []
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse, whatever the method."""
+        super().initial(request, *args, **kwargs)
+        raise NotFoundResponse("Nothing is at this address; /api/docs lists those of the API.")
+
+
 def _query_string(request: Request) -> str:
     return str(request.META.get("QUERY_STRING", ""))
 

@@ -255,3 +255,24 @@ def test_the_public_pages_are_limited_too() -> None:
 def test_errors_of_any_depth_are_json(client: APIClient) -> None:
     response = client.post(URL, {"query": {"a": [1]}, "labels": [[["x"]]]})
     assert {attr for attr, _, _ in errors(response)} == {"query", "labels.0"}
+
+
+@pytest.mark.parametrize("path", ["/api/search/", "/api/nope", "/api/", "/api/docs/"])
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_an_address_that_is_none_is_told_in_json(client: APIClient, path: str, method: str) -> None:
+    response = getattr(client, method)(path)
+    assert response.status_code == 404
+    assert response.json()["errors"][0]["detail"].startswith("Nothing is at this address")
+
+
+def test_another_scheme_than_token_is_told_which(client: APIClient) -> None:
+    client.force_authenticate(None)
+    response = client.get("/api/search?query=x", headers={"Authorization": "Bearer abc"})
+    assert response.status_code == 401
+    assert "Authorization: Token" in response.json()["errors"][0]["detail"]
+
+
+def test_a_get_takes_nothing_from_its_body(client: APIClient) -> None:
+    response = client.generic("GET", "/api/search", '{"query": "x"}', "application/json")
+    assert response.status_code == 400
+    assert "not in a body" in response.json()["errors"][0]["detail"]
