@@ -56,7 +56,11 @@ def _headline(explanation: Explanation, rows: list[Told]) -> str:
             "owner/repo#12 or owner/repo:path."
         )
     if not rows:
-        return f"The index holds nothing under this name; it was read as {explanation.meaning}."
+        return (
+            f"The index holds nothing under this name; it was read as {explanation.meaning}. Also "
+            "understood, with the repository's name spelt exactly: an address on GitHub, "
+            "owner/repo#12, owner/repo:path, owner/repo@sha."
+        )
     if len(rows) == 1:
         return rows[0].verdict
     return f"{explanation.rows} rows in the index. What became of the best: {rows[0].verdict}"
