@@ -25,6 +25,7 @@ lint: $(INSTALLED)  ## Style, import contracts and templates
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/djlint search/templates --lint --profile django --quiet
 
 types: $(INSTALLED)  ## Static types
 	$(BIN)/mypy
