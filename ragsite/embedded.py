@@ -231,7 +231,12 @@ def _serves(pid: int, data_dir: Path) -> bool:
     """Is `pid` alive and the server of `data_dir`: no zombie, no stranger with a recycled pid?"""
     psutil: Any = import_module("psutil")  # comes with either package
     with contextlib.suppress(psutil.Error):
-        return ("-D", str(data_dir)) in pairwise(psutil.Process(pid).cmdline())
+        process = psutil.Process(pid)
+        for _ in range(50):  # a process in the middle of an exec has no command line for a moment
+            words = process.cmdline()
+            if words or process.status() == psutil.STATUS_ZOMBIE:
+                return ("-D", str(data_dir)) in pairwise(words)
+            time.sleep(0.002)
     return False
 
 

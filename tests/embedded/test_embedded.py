@@ -311,7 +311,9 @@ def test_a_server_that_is_still_starting_is_joined(copied_dir: Path) -> None:
         file.write("restore_command = 'sleep 1; false'\n")
     (copied_dir / "recovery.signal").touch()
     starter = User(copied_dir)
-    wait_until((copied_dir / "postmaster.pid").exists)
+    # The file is there a moment before anything is in it.
+    file = copied_dir / "postmaster.pid"
+    wait_until(lambda: file.exists() and bool(file.read_text().split()))
     starter.kill()
     pid = postmaster_pid(copied_dir)
     following = User(copied_dir)
