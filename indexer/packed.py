@@ -45,8 +45,11 @@ class Packed:
 
 
 @contextmanager
-def open_packed(path: Path) -> Iterator[Packed]:
-    """Open a file for reading; raises BadSource where it cannot be read."""
+def open_unpacked(path: Path) -> Iterator[tuple[BinaryIO, Any]]:
+    """Open a file; yield it as it lies on disk and, packed or not, as it reads.
+
+    Raises BadSource where it cannot be read.
+    """
     try:
         file = path.open("rb")
     except OSError as error:
@@ -54,5 +57,11 @@ def open_packed(path: Path) -> Iterator[Packed]:
     with file:
         packed = file.read(2) == _GZIP
         file.seek(0)
-        unpacked: Any = gzip.GzipFile(fileobj=file) if packed else file
+        yield file, gzip.GzipFile(fileobj=file) if packed else file
+
+
+@contextmanager
+def open_packed(path: Path) -> Iterator[Packed]:
+    """Open a file for reading; raises BadSource where it cannot be read."""
+    with open_unpacked(path) as (file, unpacked):
         yield Packed(file, unpacked, path)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from indexer.errors import BadRecord, BadSource
+from indexer.packed import open_unpacked
 
 FORMAT: Final = "rag-index-snapshot"
 VERSION: Final = 1
 MAX_DIMENSIONS: Final = 4_000  # of a halfvec that HNSW can index
-_GZIP: Final = b"\x1f\x8b"
 _LONGEST_LINE: Final = 4_000_000  # bytes; the longest valid row is far below
 
 
@@ -104,14 +104,7 @@ class SnapshotReader:
 @contextmanager
 def open_snapshot(path: Path) -> Iterator[SnapshotReader]:
     """Open a snapshot for reading; raises BadSource when it is not one."""
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise BadSource(f"cannot read {path}: {error.strerror}") from error
-    with file:
-        packed = file.read(2) == _GZIP
-        file.seek(0)
-        lines: Any = gzip.GzipFile(fileobj=file) if packed else file
+    with open_unpacked(path) as (file, lines):
         yield SnapshotReader(file, lines, path)
 
 
